@@ -45,7 +45,7 @@ class UntrustedFileError(OSError):
 
 @contextmanager
 def opened_folder(folder: Path, part: str) -> Iterator[int]:
-    """The descriptor of one part of a shared folder; a link in its place is not followed.
+    """Open one part of a shared folder and yield its descriptor; links are not followed.
 
     Raises:
         OSError: there is no such folder, or it may not be entered.
@@ -58,7 +58,7 @@ def opened_folder(folder: Path, part: str) -> Iterator[int]:
 
 
 def mark(folder: int, name: str) -> Mark:
-    """What tells whether a file has changed since, without opening it.
+    """Return a mark that changes when a file changes, without opening the file.
 
     Raises:
         OSError: it is missing.

@@ -11,7 +11,7 @@ from laconic.learners.interfaces import Request
 
 
 def of_world(play: Script) -> Callable[[Task, Request, Random], str]:
-    """A world's script in the form that `ScriptedPolicy` asks."""
+    """Adapt a world's script to the form that `ScriptedPolicy` calls."""
 
     def script(task: Task, request: Request, generator: Random) -> str:
         spoken = any(reply.message for reply in request.history)

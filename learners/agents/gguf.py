@@ -53,7 +53,7 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
 
 
 def unpacked(model: PreTrainedModel) -> PreTrainedModel:
-    """A fresh model with the weights of one that was read from a GGUF file."""
+    """Copy the weights of a model from a GGUF file into a fresh model of its class."""
     config = copy.deepcopy(model.config)
     for key in _OF_A_FILE:
         if hasattr(config, key):
@@ -67,7 +67,7 @@ def unpacked(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def padded_with_end(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-    """The tokenizer of a GGUF file, which pads with its end token where it names none."""
+    """Let the tokenizer of a GGUF file pad with its end token if it names no padding token."""
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer

@@ -152,7 +152,7 @@ class HFTeam:
         return tokenize_with(self.tokenizer)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
-        """The policy of each agent; with shared weights they are one object.
+        """Return the policy of each agent; with shared weights they are one object.
 
         Raises:
             SettingError: the model cannot be loaded, or was saved for other agents than these;

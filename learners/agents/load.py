@@ -38,7 +38,7 @@ WITHOUT_HUB = {
 
 
 def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model.
+    """Load the tokenizer of a model.
 
     Args:
         name: name on the hub, or path of a folder or of a GGUF file.
@@ -73,7 +73,7 @@ def load_model(
     revision: str | None = None,
     quantization: str | None = None,
 ) -> PreTrainedModel:
-    """A causal language model on its device.
+    """Load a causal language model onto its device.
 
     Args:
         name: name on the hub, or path of a folder or of a GGUF file.
@@ -128,12 +128,12 @@ def packing(quantization: str) -> BitsAndBytesConfig:
 
 
 def _given(**settings: Any) -> dict[str, Any]:
-    """The settings that are not None."""
+    """Return the settings that are not None."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def count_parameters(name: str, revision: str | None = None) -> int:
-    """The number of a model's parameters; it is built on paper alone, no weights are read.
+    """Count a model's parameters from its configuration, without reading weights.
 
     Raises:
         SettingError: there is no such model.
@@ -150,7 +150,7 @@ def _on_paper(name: str, **settings: Any) -> PreTrainedModel:
 
 
 def load_common(name: str, dtype: str, device: str, **how: str | None) -> PreTrainedModel:
-    """A model that nobody trains: loaded once for all who hold it at the same time.
+    """Load a frozen model, or return the one that another policy already holds.
 
     Arguments and errors are those of `load_model`.
     """
@@ -163,9 +163,9 @@ def load_common(name: str, dtype: str, device: str, **how: str | None) -> PreTra
 
 
 def share_frozen(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy with modules and trained parameters of its own, and the frozen parameters in common.
+    """Copy a model's modules and trained parameters, and share its frozen parameters.
 
-    What is put into the copy, such as an adapter, is unknown to the original and to other copies.
+    Modules added to the copy, such as an adapter, do not appear in the original or in other copies.
     """
     still = {id(one): one for one in model.parameters() if not one.requires_grad}
     return copy.deepcopy(model, still)

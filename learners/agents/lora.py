@@ -166,7 +166,7 @@ def require_peft() -> Any:
 
 
 def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
-    """An adapter that changes nothing yet; all of one form are alike.
+    """Create an adapter that changes nothing yet; adapters of one form start equal.
 
     Args:
         base: the frozen base.
@@ -246,7 +246,7 @@ def _warn_of_experts(base: PreTrainedModel, name: str) -> None:
 
 
 def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
-    """An adapter as `Adapter.save`, or `peft` itself, wrote it.
+    """Load an adapter that `Adapter.save` or `peft` wrote.
 
     Raises:
         SettingError: the files are damaged, or of another base.
@@ -266,7 +266,7 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
 
 
 def adapter_folders(name: str) -> Mapping[str, str]:
-    """The folders of saved adapters by agent; empty where `name` holds none, or is one itself."""
+    """Return the folders of saved adapters by agent; empty if `name` holds none or is one."""
     return agent_folders(name, CONFIG)
 
 
@@ -276,7 +276,7 @@ def is_adapter(name: str) -> bool:
 
 
 def base_of(name: str, lora: Lora) -> str:
-    """The base model behind a name.
+    """Return the base model behind a name.
 
     Args:
         name: a base model, an adapter's folder, or a folder of adapters.

@@ -87,7 +87,7 @@ class MixedTeam:
         return tokenize
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, Policy]:
-        """The policy of each agent.
+        """Return the policy of each agent.
 
         Raises:
             SettingError: an agent has no member, or a member cannot be made.
@@ -115,7 +115,7 @@ class MixedTeam:
         return {agent: made[agent] for agent in agents}
 
     def _placed(self, member: Any, agents: Sequence[str]) -> Any:
-        """A member that reads its agents' weights from `model`, where they are there."""
+        """Return a member that reads its agents' weights from `model`, if `model` holds them."""
         if self.model is None or not isinstance(member, HFTeam):
             return member
         folder = Path(fetched(self.model)).expanduser()

@@ -207,7 +207,7 @@ class Teacher:
             )
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
-        """What the teacher says now."""
+        """Return the teacher's message."""
         if task.drafts:
             drafts = len(task.drafts.get(role_of(request.agent), ())) or 1
             chosen = 0 if generator.random() < self.best else generator.randrange(drafts)
@@ -231,7 +231,7 @@ class Teacher:
 
 
 def taught(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> ScriptedPolicy:
-    """A teacher as a policy; in a world it is the world's own, of these manners."""
+    """Return a teacher as a policy; in a world, the world's own teacher in this style."""
     played = getattr(environment, "world", None)
     if not isinstance(played, World):
         return ScriptedPolicy(teacher, named_tasks(environment))
@@ -260,7 +260,7 @@ class Telegraph:
         self._short = telegrams(text for task in tasks for text in task.statements)
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
-        """What is said now; who answers reads a telegram as its statement."""
+        """Return the message; an answering agent reads a telegram as its statement."""
         if task.drafts or not _answers(request):
             said = _oracle(task, request, generator)
             known = relevant_statements(task, _share(request)) if said and not task.drafts else ()
@@ -321,7 +321,7 @@ def _answers(request: Request) -> bool:
 
 
 def _working(task: Task, request: Request) -> str:
-    """What matters, in the order in which it was heard, and what follows from it."""
+    """Return the relevant statements in the order in which they were heard, and what follows."""
     heard = " ".join((*request.texts, request.text))
     flags = task.relevant or (False,) * len(task.statements)
     facts = [text for text, flag in zip(task.statements, flags, strict=True) if flag]
@@ -329,7 +329,7 @@ def _working(task: Task, request: Request) -> str:
 
 
 def _answer(task: Task, request: Request, working: str = "") -> str:
-    """The reference answer when all that matters was heard or held, else nothing but a mark.
+    """Return the reference answer if every relevant statement is known, else only a mark.
 
     Before the last round an answerer that lacks something waits.
     """

@@ -23,7 +23,7 @@ MAX_RUNS = 100
 
 
 def run_folder(name: str) -> Path | None:
-    """The run folder of that name; None where it is none."""
+    """Return the run folder of this name; None if it is no run folder."""
     folder = Path(name).expanduser()
     held = (folder / "checkpoints").is_dir() or (folder / "policy").is_dir()
     return folder if held and (folder / "config.yaml").is_file() else None
@@ -91,7 +91,7 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
 
 
 def _agent(run: Path) -> dict[str, Any]:
-    """The agent settings of a run."""
+    """Return the agent settings of a run."""
     config = read_yaml(run / "config.yaml")
     agent = config.get("agent") if isinstance(config, dict) else None
     return agent if isinstance(agent, dict) else {}
@@ -112,7 +112,7 @@ def _at(folder: Path, step: int | None) -> Path | None:
 
 
 def _usual(target: str) -> str | None:
-    """The model of an agent that is told none."""
+    """Return the default model of an agent's class; None without one."""
     if target == "laconic.learners.agents.tiny.TinyTeam":
         return str(Path(__file__).parent / "tiny")
     if target.startswith("laconic.learners.agents.smollm2"):

@@ -78,7 +78,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> LlamaForCausalLM:
-    """A model with fresh weights drawn from the seed.
+    """Build a model with fresh weights drawn from the seed.
 
     Args:
         tokenizer: gives the vocabulary and the control tokens.

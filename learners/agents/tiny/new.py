@@ -67,10 +67,10 @@ class NewTeam:
         return self._tokenize(text)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
-        """The policy of each agent; all are one object.
+        """Return the policy of each agent; all are one object.
 
         Args:
-            environment: whose texts the tokenizer is to write in few tokens; it has `tasks`.
+            environment: environment with `tasks`, whose texts the tokenizer learns to encode.
         """
         from laconic.learners.agents.chat import tokenize_with
         from laconic.learners.agents.policy import HFPolicy

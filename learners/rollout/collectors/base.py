@@ -64,7 +64,7 @@ class Collector(Protocol):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """What `__call__` does, which see; here one group of independent episodes a start."""
+        """Play groups as `__call__` says; by default, independent episodes of each start."""
         return collect(*players, starts, self.members(group_size), seed=seed)
 
     @property
@@ -77,7 +77,7 @@ class Collector(Protocol):
         return group_size
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs; empty where nothing is remembered from step to step."""
+        """Return the state that a resumed run needs; empty if nothing is kept between steps."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -115,5 +115,5 @@ class Independent(Collector):
 
 
 def as_collector(found: PlaysGroups) -> Collector:
-    """A collector of anything that plays groups; one that is complete is returned as it is."""
+    """Wrap a function that plays groups in a collector; return a complete collector as it is."""
     return found if isinstance(found, Collector) else Independent(found)

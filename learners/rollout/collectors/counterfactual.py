@@ -76,7 +76,7 @@ class CounterfactualCredit(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """The groups of `collect`, every turn with its `credit` from replays, all played at once.
+        """Return the groups of `collect`, with the `credit` of every turn from replays.
 
         Raises:
             SettingError: `collect` does not play one group for each start.
@@ -135,7 +135,7 @@ def _weighed(values: Iterable[tuple[float, Parts]]) -> Parts:
 def replayed(
     players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
 ) -> tuple[list[Episode], int]:
-    """The episodes (replays,) that replays come to; and how many of them were played.
+    """Return the episodes (replays,) of some replays, and how many of them were played.
 
     Up to the last given round a replay is the recorded episode, tokens included, but for agents
     that say something else in that round; the policies play on from there, greedily or sampled with
@@ -164,7 +164,7 @@ def replayed(
 
 
 def spoken_rounds(start: Start, episode: Episode) -> list[Replay]:
-    """An episode to be played again from each round in which somebody spoke or thought."""
+    """Return a replay of an episode from each round in which an agent spoke or thought."""
     spoken = {turn.round for turn in episode.turns if turn.message or turn.tokens_thought}
     return [Replay(start, episode, round) for round in sorted(spoken)]
 
@@ -184,7 +184,7 @@ def _is_last(replay: Replay) -> bool:
 
 
 def _given(replay: Replay, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Reply]:
-    """The replies up to the round, with other words in that round where there are some."""
+    """Return the replies up to the round, with other messages in that round if there are any."""
     given = replies_of(turn for turn in replay.episode.turns if turn.round <= replay.round)
     acts = {turn.agent: turn.act for turn in replay.episode.turns if turn.round == replay.round}
     for agent, spoken in replay.instead.items():
@@ -195,6 +195,6 @@ def _given(replay: Replay, policies: Mapping[str, Policy]) -> dict[tuple[str, in
 
 
 def _written(policy: Policy, words: str) -> tuple[int, ...]:
-    """The tokens in which a policy says something; a script has none."""
+    """Return the tokens in which a policy says a message; empty for a script."""
     write = getattr(policy, "write", None)
     return tuple(write(words)) if write else ()

@@ -42,7 +42,7 @@ class Demonstrator:
     """Whose tokens it is written in, whole, also where the environment will cut it."""
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """What the speaker says, in the writer's tokens; log-probabilities are 0."""
+        """Return the speaker's replies in the writer's tokens; log-probabilities are 0."""
         said = self.speaker.reply(requests, seed=seed, greedy=greedy)
         return [
             self._written(request, reply.message)
@@ -77,7 +77,7 @@ class Taught(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Groups in which the teacher speaks for every agent that has weights."""
+        """Play groups in which the teacher speaks for every agent that has weights."""
         environments, policies = players
         for one in environments:
             if (one.metadata or {}).get("slow_step") and hasattr(one, "graded"):
@@ -100,7 +100,7 @@ class Taught(Collector):
     def _drawn(
         self, episode: Episode, answering: set[str], generator: np.random.Generator
     ) -> Episode:
-        """An episode in which the conversations of those left out are context."""
+        """Return an episode in which the conversations of left-out agents are context."""
         agents = dict.fromkeys(turn.agent for turn in episode.turns)
         out = {one for one in agents if one not in answering and generator.random() >= self.others}
         return only(episode, agents.keys() - out) if out else episode
@@ -120,7 +120,7 @@ class OwnBest(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Groups in which the best episode alone is to be imitated."""
+        """Play groups of which only the best episode is imitated."""
         groups = collect(*players, starts, group_size, seed=seed)
         best = [_best(group.episodes) for group in groups]
         self.metrics = {"imitated_groups": float(sum(one is not None for one in best))}
@@ -203,12 +203,12 @@ class Mute:
 
 
 def say(policy: Policy, text: str, request: Request) -> Reply:
-    """A text as a policy would have said it, in its own tokens where it has any."""
+    """Return a text as a policy's reply, in its own tokens if it has any."""
     return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 
 def only(episode: Episode, agents: Collection[str]) -> Episode:
-    """An episode in which what others than these agents say is context that no loss touches."""
+    """Return an episode in which the replies of all other agents are context without loss."""
     return replace(
         episode,
         turns=tuple(
@@ -238,7 +238,7 @@ def _start(row: Row, policies: Mapping[str, Policy]) -> Start:
 
 
 def _words(turn: Mapping[str, Any]) -> str:
-    """What was written, before the environment cut it."""
+    """Return the message as written, before the environment cut it."""
     return str(turn["message"] if turn["written"] is None else turn["written"])
 
 

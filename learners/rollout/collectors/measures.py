@@ -18,7 +18,7 @@ MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingPro
 
 
 def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
-    """The collector that a learner with these settings can learn from.
+    """Return the collector that a learner with these settings can learn from.
 
     It is `collect` itself, or, where the credit is counterfactual and `collect` does not measure
     it, a collector that measures with its defaults what `collect` plays.

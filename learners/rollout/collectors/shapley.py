@@ -24,7 +24,7 @@ from laconic.learners.rollout.play import collect
 def shapley(
     collect: PlaysGroups = collect, greedy: bool = True, samples: int = 4
 ) -> CounterfactualCredit:
-    """A collector for `learner.credit=shapley`.
+    """Make a collector for `learner.credit=shapley`.
 
     Args:
         collect: plays the groups, one for each start.
@@ -56,7 +56,7 @@ def shares(speakers: Sequence[str], generator: np.random.Generator, *, samples: 
 
 
 def _exact(speakers: Sequence[str]) -> Weights:
-    """The weights over all orders: s! (n - 1 - s)! / n! for joining s of the other n - 1."""
+    """Return the Shapley weights: s! (n - 1 - s)! / n! for joining s of the other n - 1."""
     count = len(speakers)
     weights: dict[str, dict[frozenset[str], float]] = {agent: {} for agent in speakers}
     for agent in speakers:

@@ -17,7 +17,7 @@ from laconic.learners.rollout.play import collect
 
 
 def silence(collect: PlaysGroups = collect, greedy: bool = True) -> CounterfactualCredit:
-    """A collector for `learner.credit=silence`.
+    """Make a collector for `learner.credit=silence`.
 
     Args:
         collect: plays the groups, one for each start.
