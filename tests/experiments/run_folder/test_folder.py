@@ -10,7 +10,6 @@ import torch
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments import evaluate
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.folder import (
     RunFolder,
@@ -87,14 +86,6 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
     folder.start(cfg, resume=False)
     cfg.resume, cfg.train.steps, cfg.logger = True, 20, {}
     assert folder.start(cfg, resume=True) is True
-
-
-def test_an_evaluation_from_before_agents_said_how_they_are_taught_goes_on(folder, cfg):
-    run = OmegaConf.merge(cfg, {"agent": {"model": "m"}})
-    folder.start(run, resume=False, may_differ=evaluate.MAY_DIFFER)
-    added = {"teaching": {"others": 0.8}}
-    later = OmegaConf.merge(run, {"agent": added})
-    assert folder.start(later, resume=True, may_differ=evaluate.MAY_DIFFER) is True
 
 
 def test_every_differing_key_is_named_with_both_values(folder, cfg):
