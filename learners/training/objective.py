@@ -248,17 +248,17 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         divisor: divisor of their losses.
 
     Returns:
-        `loss`, `sequences` (with generated tokens) and, if there are any:
+        `loss`, `sequences` (with generated tokens) and, if there are any: `ratio_mean`,
+        `ratio_min` and `ratio_max` of sequence ratios; `approx_kl`, the KL from behavior to
+        current in nats per token.
 
-        - `ratio_mean`, `ratio_min`, `ratio_max`: sequence ratios
-        - `approx_kl`: KL from behavior to current, nats per token
-        - with a reference `reference_kl`: KL to the reference, nats per token
-        - with an engine `mismatch_kl` (engine to behavior, nats per token), `mismatch_mean` and
-          `mismatch_max` (absolute differences of log-probabilities) and `masked_share` (tokens
-          with weight 0)
-        - except for ratio `none`: `moved_fraction` (mean part of a sequence whose ratio is not 1),
-          `clip_fraction` and, by length, `clip_fraction/<tokens>` (mean part of a sequence whose
-          gradient the clip removed)
+        With a reference, `reference_kl`: KL to the reference, nats per token. With an engine,
+        `mismatch_kl` (engine to behavior, nats per token), `mismatch_mean` and `mismatch_max`
+        (absolute differences of log-probabilities) and `masked_share` (tokens with weight 0).
+
+        Except for ratio `none`: `moved_fraction` (mean part of a sequence whose ratio is not 1),
+        `clip_fraction` and, by length, `clip_fraction/<tokens>` (mean part of a sequence whose
+        gradient the clip removed).
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
