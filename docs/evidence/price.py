@@ -123,24 +123,32 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
 
 
 def collect(root: Path) -> None:
-    """Write one row per finished run: its evaluations before and after."""
-    rows = []
+    """Write one row per finished run: its evaluations before and after.
+
+    Rows of runs whose folders are elsewhere stay.
+    """
+    path, rows = HERE / "runs.jsonl", {}
+    if path.exists():
+        for line in path.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            rows[row["series"], row["start"], row["name"], row["seed"]] = row
     for run in runs():
-        folder = root / run.folder
-        if not (folder / "policy").is_dir():
+        metrics = root / run.folder / "metrics.jsonl"
+        if not (root / run.folder / "policy").is_dir() or not metrics.exists():
             continue
-        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-        evaluated = [row for row in lines if "eval/accuracy" in row]
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        evaluated = [line for line in lines if "eval/accuracy" in line]
         row = {"series": run.series, "start": run.start, "name": run.name, "seed": run.seed}
         row["overrides"] = run.overrides
         for when, figures in (("before", evaluated[0]), ("after", evaluated[-1])):
             row[when] = {name: figures[f"eval/{name}"] for name in METRICS}
         row["seconds"] = round(sum(line["time/step"] for line in lines), 1)
-        rows.append(row)
+        rows[run.series, run.start, run.name, run.seed] = row
     HERE.mkdir(exist_ok=True)
-    lines = [json.dumps(row) + "\n" for row in rows]
-    (HERE / "runs.jsonl").write_text("".join(lines), "utf-8")
-    print(f"{len(rows)} of {sum(1 for _ in runs())} runs")
+    keys = [(run.series, run.start, run.name, run.seed) for run in runs()]
+    lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
+    path.write_text("".join(lines), "utf-8")
+    print(f"{len(lines)} of {len(keys)} runs")
 
 
 def tables() -> None:
