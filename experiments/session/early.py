@@ -20,7 +20,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import InstantiationException
 from hydra.types import RunMode
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
@@ -167,7 +167,9 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
         before, value = OmegaConf.select(default, key), OmegaConf.select(cfg, key)
         before = HIDDEN.get(key) if before is None else before
         number = isinstance(before, int | float) and not isinstance(before, bool)
-        if number and not isinstance(value, int | float | None):
+        # Generators draw from a pair of bounds as well.
+        pair = key.startswith("env.generator.") and isinstance(value, ListConfig)
+        if number and not pair and not isinstance(value, int | float | None):
             raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")
         if isinstance(before, bool) and not isinstance(value, bool | None):
             raise SettingError(f"{key} must be true or false; got {value!r}")

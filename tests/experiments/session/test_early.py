@@ -131,3 +131,11 @@ def test_a_class_of_ones_own_takes_what_it_wants():
 def test_settings_of_an_optimizer_are_asked_of_torch():
     with pytest.raises(InstantiationException, match="Invalid learning rate"):
         composed("optimizer.lr=-1")
+
+
+def test_a_level_may_be_a_pair_of_bounds():
+    overrides = ["env.generator.level=[2,3]", "evaluation.tasks=4"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", overrides=overrides)
+        check_config("train", cfg, overrides)
+    assert list(cfg.env.generator.level) == [2, 3]
