@@ -74,7 +74,6 @@ Keys of the teacher hold wherever it is imitated."""
 _BUDGETS = ("env.budget.message", "env.budget.episode")
 """Caps that a team may raise; a cap that the environment does not set stays unset."""
 _DEMONSTRATIONS = "laconic.learners.rollout.collectors.demonstrations"
-_EXPERIMENT = "experiment"
 
 
 def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str]) -> list[str]:
@@ -156,7 +155,7 @@ def _experiment_keys(name: str) -> Iterator[str]:
     if not GlobalHydra.instance().is_initialized():
         return
     loader: Any = GlobalHydra.instance().config_loader()
-    loaded = loader.repository.load_config(f"{_EXPERIMENT}/{name}")
+    loaded = loader.repository.load_config(f"experiment/{name}")
     if loaded is not None:
         yield from _leaves(OmegaConf.to_container(loaded.config, resolve=False), "")
 

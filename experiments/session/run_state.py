@@ -88,11 +88,10 @@ class TrainingRun:
     def __post_init__(self) -> None:
         """Look up once how the groups of a step are played."""
         collector = self.learner.collector
-        plain = isinstance(collector, Independent)
         self.collect: PlaysGroups = (
             collector.play if isinstance(collector, Independent) else collector
         )
-        self.collector_has_state = not plain or hasattr(self.collect, "state_dict")
+        self.collector_has_state = hasattr(self.collect, "state_dict")
 
     @property
     def total(self) -> int:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from pkgutil import resolve_name
+
 import pytest
+import yaml
 from omegaconf import OmegaConf
 from pettingzoo import AECEnv, ParallelEnv
+from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.commons import Commons
 from laconic.experiments.command_line.targets import (
+    HIDDEN,
+    accept_hidden,
     check_environments,
     check_learner,
     names_taken,
@@ -177,3 +185,51 @@ def test_what_is_no_learner_is_refused_by_the_program(run, small, my_package, tm
     outcome = run("train", *chosen, *sizes, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
     assert "my_package.Password made a Password without `update`" in outcome.message
+
+
+OWNERS = {
+    "env.reward": "laconic.envs.dialogue.reward.Reward",
+    "env.channel": "laconic.envs.dialogue.channel.Channel",
+    "env": "laconic.envs.make",
+    "agent.lora": "laconic.learners.agents.lora.Lora",
+    "agent": "laconic.learners.agents.hf.HFTeam",
+    "learner.objective": "laconic.learners.training.objective.Objective",
+    "learner.advantages": "laconic.learners.advantages.group.Advantages",
+    "learner": "laconic.learners.algorithms.group.GroupLearner",
+    "optimizer": "torch.optim.AdamW",
+}
+"""Part of the configuration -> the class that takes its hidden settings."""
+DIALOGUE = "laconic.envs.dialogue.DialogueEnv"
+
+
+@pytest.mark.parametrize("key", [key for key in HIDDEN if key.rpartition(".")[0] in OWNERS])
+def test_the_default_of_a_hidden_setting_is_that_of_its_class(key):
+    part, _, name = key.rpartition(".")
+    # A constructor may pass settings on to its base, and `make` to the environment.
+    owner, environment = resolve_name(OWNERS[part]), resolve_name(DIALOGUE)
+    takers = [
+        owner,
+        *getattr(owner, "__mro__", [])[1:-1],
+        *([environment] if part == "env" else []),
+    ]
+    signatures = [inspect.signature(taker).parameters for taker in takers]
+    parameter = next(known[name] for known in signatures if name in known)
+    assert parameter.default == HIDDEN[key]
+
+
+def test_the_page_lists_the_hidden_settings_with_their_defaults():
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8").partition("## Not shown")[2]
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \|", page, re.MULTILINE))
+    listed = {key: yaml.safe_load(text) for key, text in rows.items()}
+    # YAML reads a number without a point as text.
+    listed["optimizer.eps"] = float(listed["optimizer.eps"])
+    assert listed == dict(HIDDEN)
+
+
+def test_hidden_settings_need_no_plus_sign():
+    typed = ["env.channel.lose=0.3", "agent.members.helper.frozen=true", "report=false"]
+    assert accept_hidden(typed) == [f"++{text}" for text in typed]
+    # A mapping sets all of a hidden part; what is shown, signed or a flag stays.
+    assert accept_hidden(["agent.lora={rank: 4}"]) == ["++agent.lora={rank: 4}"]
+    others = ["seed=1", "env=math", "+env.mine=1", "~env.team", "--cfg", "reporter=1"]
+    assert accept_hidden(others) == others
