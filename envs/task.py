@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 Split = Literal["train", "evaluation"]
+"""Part of a source of tasks."""
 Style = Literal["full", "short", "brief"]
+"""Length of the instructions to an agent."""
 
 
 @dataclass(frozen=True, slots=True)

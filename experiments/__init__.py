@@ -1,6 +1,6 @@
 """Programs under Hydra: train, evaluate, compare, warm start, report."""
 
-import os
+from __future__ import annotations
 
 if __name__ == "experiments":
     raise ImportError(
@@ -8,6 +8,44 @@ if __name__ == "experiments":
         " or run `laconic train`"
     )
 
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from laconic.experiments.command_line.programs import Program
+    from laconic.experiments.comparing.columns import PlayedEntry
+    from laconic.experiments.session.evaluation import AfterEvaluation, EvaluationRun, Findings
+    from laconic.experiments.tracking.loggers import Logger
+    from laconic.experiments.tracking.trackers import Tracker
+
+__all__ = [
+    "AfterEvaluation",
+    "EvaluationRun",
+    "Findings",
+    "Logger",
+    "PlayedEntry",
+    "Program",
+    "Tracker",
+]
+
+_NAMES = {
+    "command_line.programs": "Program",
+    "comparing.columns": "PlayedEntry",
+    "session.evaluation": "AfterEvaluation EvaluationRun Findings",
+    "tracking.loggers": "Logger",
+    "tracking.trackers": "Tracker",
+}
+"""Module of the package -> its public names."""
+
 # Read once, when torch loads its threads. By default threads spin while they wait for each other,
 # and two programs on one machine then take ten times as long as one after the other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a public name when it is first used, so that the import stays light."""
+    for module, names in _NAMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

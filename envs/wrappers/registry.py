@@ -26,6 +26,7 @@ from laconic.envs.wrappers.interfaces import turn_based
 __all__ = ["NAMESPACE", "aec", "identifier", "parallel", "register_all"]
 
 NAMESPACE = "laconic"
+"""Namespace of the environments in PettingZoo's registry."""
 _VERSIONS: dict[str, int] = {}
 """Version of each environment that is not at 0, so that registering imports no environment."""
 

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+__all__ = ["INK", "draw", "in_percent", "mark", "marks"]
+
 LEFT_OUT = (
     "left out, because matplotlib or pillow is missing; pip install 'laconic[pictures]' brings them"
 )
 """What to tell a user about pictures where they cannot be drawn."""
 INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
+"""Colors of text and lines, of labels, and of the grid."""
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
 PALETTE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, INK)

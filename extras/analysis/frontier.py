@@ -39,6 +39,8 @@ from laconic.learners.episode import Episode
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.rollout.play import Start, play
 
+__all__ = ["Floors", "Frontier", "coded", "enumerated", "measure_index"]
+
 Corner = tuple[float, float]
 """Tokens said per episode, and the accuracy that they buy."""
 

@@ -17,6 +17,8 @@ from openenv.core.generic_client import GenericEnvClient
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
 
+__all__ = ["RemoteTeam"]
+
 
 class RemoteTeam(TextEnv):
     """Team that a server of `team_app` plays, as a `ParallelEnv`."""

@@ -37,6 +37,8 @@ from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.extras.interop.generators import OwnGenerators
 
+__all__ = ["TextArena", "games"]
+
 _ACT = re.compile(r"\[[^\[\]]*\]")
 _RAW = "-raw"
 """Suffix of games that show only new text, as our environments do."""

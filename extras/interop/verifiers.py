@@ -32,6 +32,8 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.messages import SilenceWord, join_thought
 from laconic.envs.dialogue.roster import role_of
 
+__all__ = ["team"]
+
 SILENCE = "<silence>"
 """Word that an agent replies to be silent."""
 NOTHING = "(nothing new)"
