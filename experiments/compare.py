@@ -1,11 +1,11 @@
-"""Puts teams, topologies and trained policies beside each other on one environment.
+"""Compare teams, topologies and trained policies on one environment.
 
     laconic compare env=gsm8k agent=tiny
     laconic compare 'compare.runs={mine: outputs/a}' 'entry=[team,self_consistency]'
 
-Every entry plays the same tasks under the same budget of tokens said; docs/compare.md says what is
-equal. The table is written anew after every entry, a failed entry is a row with its reason, and
-each entry has a folder of its own, as an evaluation has. `resume=true` plays what is missing.
+Every entry plays the same tasks under the same budget of tokens said; docs/compare.md lists what
+entries share. The table is rewritten after every entry. A failed entry is a row with its reason.
+Each entry has its own folder, like an evaluation. `resume=true` plays the missing entries.
 """
 
 from __future__ import annotations
@@ -48,49 +48,49 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
 @dataclass(slots=True)
 class Comparison:
-    """A comparison and how far it is."""
+    """A comparison and its progress."""
 
     cfg: DictConfig
-    """Its configuration."""
+    """Configuration of the comparison."""
     folder: RunFolder
-    """Where it is written."""
+    """Folder of the comparison."""
     entries: list[Entry]
-    """Its rows in their order."""
+    """Entries in the order of the table."""
     counter: Any
-    """Cuts text into the tokens of all entries."""
+    """Tokenizer that counts the tokens of all entries."""
     rows: dict[str, Row]
-    """What is there already, by entry."""
+    """Finished rows, by the name of their entry."""
     columns: Sequence[AfterEvaluation]
-    """What else is measured of every entry."""
+    """Further measurements of every entry (`compare.columns`)."""
     facts: Mapping[str, Any]
-    """What these tell of the environment as configured."""
+    """Facts that the columns report about the environment as configured."""
     processes: Processes = SINGLE_PROCESS
-    """Those that play together: each its share of every entry."""
+    """Process group; each process plays its share of every entry."""
 
     @property
     def ordered(self) -> list[Row]:
-        """The rows there are, in the order of the entries."""
-        return [self.rows[one.name] for one in self.entries if one.name in self.rows]
+        """Finished rows in the order of the entries."""
+        return [self.rows[entry.name] for entry in self.entries if entry.name in self.rows]
 
     @property
     def environment(self) -> str:
-        """Name of the environment, or what makes it."""
+        """Name of the environment, or its `_target_`."""
         return str(self.cfg.env.get("name", self.cfg.env.get("_target_")))
 
     @property
     def title(self) -> str:
-        """One line of what was compared under which conditions."""
+        """Title of the table: environment, episodes and budgets, in one line."""
         budget = budget_of(self.cfg)
-        said = f"at most {budget} tokens said" if budget else "budgets as configured"
+        limits = f"at most {budget} tokens said" if budget else "budgets as configured"
         if thoughts := thoughts_of(self.cfg):
-            said += f" and {thoughts} thought"
+            limits += f" and {thoughts} thought"
         episodes = max((row.episodes for row in self.rows.values()), default=0)
-        return f"{self.environment}: {episodes} episodes an entry, {said}, 95 % intervals"
+        return f"{self.environment}: {episodes} episodes per entry, {limits}, 95 % intervals"
 
 
 @program("compare", several=True)
 def main(cfg: DictConfig) -> None:
-    """Compare as the configuration says."""
+    """Run the comparison of a configuration."""
     processes = launched()
     check_compare(cfg)
     set_up_process(cfg.threads)
@@ -100,14 +100,14 @@ def main(cfg: DictConfig) -> None:
 
 
 def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
-    """Play all entries and show them beside each other.
+    """Play all entries and show them in one table.
 
     Raises:
         SettingError: the folder holds another comparison, or entries failed.
     """
     processes.main(partial(refuse_used, cfg, folder))
     entries = read_entries(cfg)
-    entries += entries_of_runs(cfg, {one.name for one in entries})
+    entries += entries_of_runs(cfg, {entry.name for entry in entries})
     check_reference(cfg, entries)
     check_drafts(entries)
     hooks = make_hooks(cfg.compare.get("columns"))
@@ -116,8 +116,8 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
     tell_conditions(environment)
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
-    told = columns.begin(hooks, environment)
-    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, hooks, told, processes)
+    facts = columns.begin(hooks, environment)
+    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, hooks, facts, processes)
     try:
         play_all(comparison)
     finally:
@@ -126,13 +126,13 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     failed = [row.name for row in comparison.ordered if row.state == "failed"]
     if failed:
         raise SettingError(
-            f"{len(failed)} of {len(entries)} entries failed: {', '.join(failed)}; their reasons"
-            " are below the table, and resume=true with hydra.run.dir plays them again"
+            f"{len(failed)} of {len(entries)} entries failed: {', '.join(failed)}; the reasons"
+            " are below the table. To play them again, pass resume=true and hydra.run.dir"
         )
 
 
 def refuse_used(cfg: DictConfig, folder: RunFolder) -> None:
-    """Stop before one comparison is mixed with another (`SettingError`)."""
+    """Refuse a folder that holds another comparison, unless `resume` is set (`SettingError`)."""
     if (folder.path / f"{table.NAME}.json").exists() and not cfg.resume:
         raise SettingError(
             f"{str(folder.path)!r} holds another comparison; pass resume=true to continue it, or"
@@ -141,22 +141,22 @@ def refuse_used(cfg: DictConfig, folder: RunFolder) -> None:
 
 
 def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
-    """Refuse a matched vote or cap without anything to match.
+    """Refuse a matched vote or cap without a reference to match.
 
     Raises:
         UnknownNameError: the reference is no entry.
         SettingError: the reference is itself matched.
     """
-    matched = [one.name for one in entries if one.matched]
-    if matched and cfg.compare.reference not in {one.name for one in entries}:
-        names = [one.name for one in entries if not one.matched]
+    matched = [entry.name for entry in entries if entry.matched]
+    if matched and cfg.compare.reference not in {entry.name for entry in entries}:
+        names = [entry.name for entry in entries if not entry.matched]
         raise UnknownNameError(
             f"entry in compare.reference, which {matched[0]!r} needs,", cfg.compare.reference, names
         )
     if cfg.compare.reference in matched:
         raise SettingError(
-            f"compare.reference={cfg.compare.reference} is matched to the reference itself; choose"
-            " another entry"
+            f"compare.reference must be an entry that is not matched itself; got"
+            f" {cfg.compare.reference}, so choose another entry"
         )
 
 
@@ -164,39 +164,40 @@ def check_drafts(entries: list[Entry]) -> None:
     """Refuse a second pass without a first one.
 
     Raises:
-        UnknownNameError: the drafts are of no entry of shape `pass`.
+        UnknownNameError: `draft` names no entry of shape `pass`.
     """
-    first = [one.name for one in entries if one.shape == PASS]
-    for one in entries:
-        if one.draft is not None:
-            choice(f"entry of shape {PASS} in entries.{one.name}.draft", one.draft, first)
+    first = [entry.name for entry in entries if entry.shape == PASS]
+    for entry in entries:
+        if entry.draft is not None:
+            choice(f"entry of shape {PASS} in entries.{entry.name}.draft", entry.draft, first)
 
 
 def play_all(comparison: Comparison) -> None:
-    """Play every entry, those that follow another one last, and write the table after each."""
+    """Play every entry and write the table after each; entries that depend on others come last."""
     with Interrupt() as interrupt:
-        for entry in sorted(comparison.entries, key=lambda one: (one.matched, bool(one.draft))):
+        order = sorted(comparison.entries, key=lambda entry: (entry.matched, bool(entry.draft)))
+        for entry in order:
             say(entry.name)
-            row = play_one(comparison, entry, interrupt)
+            row = play_row(comparison, entry, interrupt)
             comparison.rows[entry.name] = row
             write(comparison)
             if row.state != "finished":
                 say(f"{row.state}: {row.notes[0]}")
 
 
-def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
-    """The row of an entry, whatever becomes of it; only an interrupt goes through."""
+def play_row(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
+    """Play an entry and return its row, also where it failed; only an interrupt is raised."""
     processes = comparison.processes
-    # Where the main process fails at what it does for all, that is how the others hear of it.
+    # A failure of work that the main process does for all reaches the others as SystemExit.
     failures = Exception if processes.is_main else (Exception, SystemExit)
     try:
         cfg = arrange(comparison.cfg, entry)
         folder = RunFolder(comparison.folder.path / entry.name)
-        if found := processes.main(partial(played, cfg, folder, comparison.cfg.resume)):
-            return found
+        if earlier := processes.main(partial(begin_entry, cfg, folder, comparison.cfg.resume)):
+            return earlier
         folder.rewind(-1)
         folder.write_status("running", 0)
-        with _told(folder):
+        with _interrupt_recorded(folder):
             row = play_entry(
                 cfg,
                 entry,
@@ -213,19 +214,19 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
     except Unfit as error:
         return Row(entry.name, "left out", (str(error),))
     except failures as error:
-        _write_down(comparison, entry, error)
+        _write_traceback(comparison, entry, error)
         return Row(entry.name, "failed", (describe(error) or repr(error),))
     return row
 
 
-def played(cfg: DictConfig, folder: RunFolder, resume: bool) -> Row | None:
-    """Begin an entry; its row, where it was played already."""
+def begin_entry(cfg: DictConfig, folder: RunFolder, resume: bool) -> Row | None:
+    """Begin the folder of an entry; return its row if it was played already."""
     return read_row(folder.path) if folder.start(cfg, resume) else None
 
 
 @contextmanager
-def _told(folder: RunFolder) -> Iterator[None]:
-    """Have the folder of an entry say that it was interrupted, when it is."""
+def _interrupt_recorded(folder: RunFolder) -> Iterator[None]:
+    """Record an interrupt in the folder of an entry."""
     try:
         yield
     except KeyboardInterrupt:
@@ -234,7 +235,7 @@ def _told(folder: RunFolder) -> Iterator[None]:
 
 
 def write(comparison: Comparison) -> None:
-    """Write the table as far as it is."""
+    """Write the table of the rows so far."""
     facts = {
         "environment": comparison.environment,
         "split": comparison.cfg.evaluation.split,
@@ -249,15 +250,14 @@ def write(comparison: Comparison) -> None:
 
 
 def finish(comparison: Comparison) -> None:
-    """Draw the picture and show the table of what is there."""
+    """Draw the picture and print the table of the rows so far."""
     rows = comparison.ordered
     if not rows:
         return
     names = [row.name for row in rows if row.state == "finished"]
     columns.finish(comparison.columns, comparison.folder.path, names)
     floors = comparison.facts.get("floors", {})
-    drawn = picture(comparison.title, rows, budget_of(comparison.cfg), floors)
-    drawn.save(comparison.folder.path)
+    picture(comparison.title, rows, budget_of(comparison.cfg), floors).save(comparison.folder.path)
     table.show(comparison.title, rows)
     say(f"written to {comparison.folder.path}")
 
@@ -265,14 +265,17 @@ def finish(comparison: Comparison) -> None:
 def _reference(comparison: Comparison, entry: Entry) -> Row | None:
     if not entry.matched:
         return None
-    found = comparison.rows[comparison.cfg.compare.reference]
-    if found.state != "finished":
-        raise SettingError(f"it takes the tokens of {found.name!r}, which was {found.state}")
-    return found
+    reference = comparison.rows[comparison.cfg.compare.reference]
+    if reference.state != "finished":
+        raise SettingError(
+            f"it matches the tokens of {reference.name!r}, which must be finished; got"
+            f" {reference.state!r}"
+        )
+    return reference
 
 
-def _write_down(comparison: Comparison, entry: Entry, error: BaseException) -> None:
-    """Keep where an entry failed; the table has room for the reason only."""
+def _write_traceback(comparison: Comparison, entry: Entry, error: BaseException) -> None:
+    """Write the traceback of a failed entry; the table only has room for the reason."""
     folder = comparison.folder.path / entry.name
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "error.txt", "".join(traceback.format_exception(error)))

@@ -1,9 +1,8 @@
-"""From the comparison's configuration and an entry to the configuration the entry is played with.
+"""Make the configuration of one entry from that of the comparison.
 
-What is equal: the tokens that all agents together may say in an episode, and where thoughts have a
-cap those that they may think. Every shape but the
-environment as configured shares them out evenly over its messages, so that no early message takes
-what a later one needs.
+All entries have equal budgets: the tokens that all agents together may say in an episode, and, if
+thoughts have a cap, the tokens that they may think. Shapes other than the environment as configured
+divide them evenly over their messages, so that an early message leaves enough for later ones.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ _SCRIPTED = "laconic.learners.agents.scripted.ScriptedTeam"
 
 
 def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
-    """The whole configuration of one entry; it resolves by itself.
+    """Return the whole configuration of one entry, which resolves by itself.
 
     Raises:
-        Unfit: the entry makes no sense for this environment.
+        Unfit: the entry does not fit this environment.
         SettingError: a setting of the environment is outside its range.
     """
     settings = dict(_plain(cfg.env))
@@ -54,14 +53,14 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
     if cfg.compare.equal:
         _let_speak(agent, entry, settings)
     if "_target_" in entry.agent and "instructions" not in entry.env:
-        # A team of its own reads the form of first observation that suits it.
+        # A team of its own reads the first observation in the form that it was made for.
         form = team_defaults(OmegaConf.create(agent)).get("env.instructions")
         if form is not None and "instructions" in settings:
             settings["instructions"] = form
     if entry.say and entry.votes is None and settings.get("instructions") == "brief":
         raise Unfit(
-            "its policy reads no instructions (env.instructions=brief), so nobody would be told"
-            " its words"
+            "its policy reads no instructions (env.instructions=brief), so no agent would read"
+            " the words in say"
         )
     greedy = cfg.evaluation.greedy if entry.greedy is None else entry.greedy
     return OmegaConf.create(
@@ -89,7 +88,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
 
 
 def budget_of(cfg: DictConfig) -> int | None:
-    """The tokens that may be said in an episode, the same for all entries; None for no limit."""
+    """Return the tokens that every entry may say in an episode; None for no limit."""
     if not cfg.compare.equal or cfg.env.get("_target_") != "laconic.envs.make":
         return None
     if cfg.compare.budget is not None:
@@ -98,7 +97,7 @@ def budget_of(cfg: DictConfig) -> int | None:
 
 
 def thoughts_of(cfg: DictConfig) -> int | None:
-    """The tokens that may be thought in an episode, the same for all entries; None for no limit."""
+    """Return the tokens that every entry may think in an episode; None for no limit."""
     cap = (cfg.env.get("budget") or {}).get("thought")
     if cap is None or budget_of(cfg) is None:
         return None
@@ -106,20 +105,20 @@ def thoughts_of(cfg: DictConfig) -> int | None:
 
 
 def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:
-    """The environment in the entry's shape, under the budget, with the entry's own settings."""
+    """Return the environment in the entry's shape, with the budget and the entry's own settings."""
     configured = TeamSettings.of(_resolved(cfg.env))
     if configured.joint and entry.votes is not None:
         raise Unfit("there is no vote over joint work (env.answer=joint)")
-    made = changed(settings, SHAPES[entry.shape](configured, entry.agents))
-    made = changed(made, entry.env)
+    env = changed(settings, SHAPES[entry.shape](configured, entry.agents))
+    env = changed(env, entry.env)
     total = budget_of(cfg)
     if total is None:
-        return made
+        return env
     caps: dict[str, Any] = {"episode": total}
     if entry.shape != "team":
-        caps = shared_out(made, total, thoughts_of(cfg), entry.shape, entry.name)
-    made = changed(made, {"budget": {"_target_": BUDGET, **caps}})
-    return changed(made, {"budget": entry.env.get("budget") or {}})
+        caps = shared_out(env, total, thoughts_of(cfg), entry.shape, entry.name)
+    env = changed(env, {"budget": {"_target_": BUDGET, **caps}})
+    return changed(env, {"budget": entry.env.get("budget") or {}})
 
 
 def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:
@@ -132,22 +131,22 @@ def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:
 
 
 def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str, Any]:
-    """A mixed team without the members whose roles the shape has none of."""
-    found = _resolved(OmegaConf.create({"agent": agent}))["agent"]
+    """Remove the members of a mixed team whose agents or roles the shape does not have."""
+    mixed = _resolved(OmegaConf.create({"agent": agent}))["agent"]
     agents = agent_names(env["team"]) if env.get("team") else []
-    there = {*agents, *map(role_of, agents)}
-    members = {name: one for name, one in found["members"].items() if name in there}
-    if DRAFTER in there - members.keys():
-        # Its words come from another entry.
+    names = {*agents, *map(role_of, agents)}
+    members = {name: member for name, member in mixed["members"].items() if name in names}
+    if DRAFTER in names - members.keys():
+        # `drafts.with_drafter` replaces this policy by the drafts of another entry.
         members |= {DRAFTER: {"_target_": _SCRIPTED, "script": "silent"}}
-    if not agents or members == found["members"]:
+    if not agents or members == mixed["members"]:
         return agent
-    counted = found.get("counted_by")
-    return {**found, "members": members, "counted_by": counted if counted in members else None}
+    counter = mixed.get("counted_by")
+    return {**mixed, "members": members, "counted_by": counter if counter in members else None}
 
 
 def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> None:
-    """Let a language policy use whole messages and thoughts, where its own would end before."""
+    """Raise a policy's own limits on messages and thoughts to the budget of the environment."""
     # The end of a reply is a token of its own.
     for name, cap, more in (("max_reply_tokens", "message", 1), ("thinking_tokens", "thought", 0)):
         allowed = (env.get("budget") or {}).get(cap)
@@ -158,19 +157,19 @@ def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> N
 
 
 def caps_of(env: Any) -> str:
-    """The caps of an environment in words; empty where it has none."""
+    """Describe the caps of an environment, as in `24 per message`; empty without caps."""
     budget = getattr(env, "budget", None)
     if not isinstance(budget, Budget):
         return ""
-    caps = {one.name: getattr(budget, one.name) for one in fields(budget)}
+    caps = {cap.name: getattr(budget, cap.name) for cap in fields(budget)}
     return ", ".join(f"{cap} per {name}" for name, cap in caps.items() if cap is not None)
 
 
 def _plain(node: Any) -> Any:
-    """A part of the configuration as plain values, references kept for the entry's own."""
+    """Convert a part of the configuration to plain values; references stay unresolved."""
     return OmegaConf.to_container(node, resolve=False)
 
 
 def _resolved(node: DictConfig) -> dict[str, Any]:
-    found: Any = OmegaConf.to_container(node, resolve=True)
-    return dict(found)
+    values: Any = OmegaConf.to_container(node, resolve=True)
+    return dict(values)

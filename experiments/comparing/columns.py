@@ -35,14 +35,14 @@ def begin(
 ) -> dict[str, Any]:
     """Return the facts of the configured environment."""
     facts: dict[str, Any] = {}
-    for one in columns:
-        if (tell := getattr(one, "begin", None)) is not None:
-            facts |= tell(environment)
+    for column in columns:
+        if (report_facts := getattr(column, "begin", None)) is not None:
+            facts |= report_facts(environment)
     return facts
 
 
 def finish(columns: Sequence[AfterEvaluation], folder: Path, names: Sequence[str]) -> None:
     """Call `finish` of every column that has it."""
-    for one in columns:
-        if (write := getattr(one, "finish", None)) is not None:
+    for column in columns:
+        if (write := getattr(column, "finish", None)) is not None:
             write(folder, names)

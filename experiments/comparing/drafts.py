@@ -1,7 +1,7 @@
-"""Drafts: what an entry of one pass answered, for another that revises it.
+"""Drafts: the answers of an entry in shape `pass`, for another entry that revises them.
 
-A draft is said by an agent of its own before the second pass, letter for letter or emptied of its
-content (`Benchmark.null_draft`), so that first and second pass are paired task by task.
+An extra agent says the draft before the second pass, word for word or emptied of its content
+(`Benchmark.null_draft`). So the first and the second pass are paired task by task.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ FILE = "drafts.json"
 
 
 def save(folder: Path, episodes: Sequence[Episode]) -> None:
-    """Write what was said last about each task."""
-    said = {one.task: ([turn.message for turn in one.turns] or [""])[-1] for one in episodes}
-    write_atomically(folder / FILE, json.dumps(said, indent=2) + "\n")
+    """Write the last message about each task."""
+    messages = {
+        episode.task: episode.turns[-1].message if episode.turns else "" for episode in episodes
+    }
+    write_atomically(folder / FILE, json.dumps(messages, indent=2) + "\n")
 
 
 def read(folder: Path) -> dict[str, str]:
-    """The drafts of an entry, by task.
+    """Read the drafts of an entry, by task.
 
     Raises:
-        SettingError: it has left none.
+        SettingError: the entry has no drafts.
     """
     path = folder / FILE
     if not path.is_file():
-        raise SettingError(f"it revises the drafts of {folder.name!r}, which has left none")
-    found: dict[str, str] = read_json(path)
-    return found
+        raise SettingError(f"it revises the drafts of {folder.name!r}, which has none")
+    drafts: dict[str, str] = read_json(path)
+    return drafts
 
 
 def emptied(
     drafts: Mapping[str, str], environment: DialogueEnv, tokenize: Tokenize
 ) -> dict[str, str]:
-    """Drafts of the same form that say nothing, and have no more tokens."""
+    """Replace drafts by ones of the same form that say nothing and have no more tokens."""
     benchmark, tasks = environment.benchmark, environment.tasks
     return {
         key: cut(benchmark.null_draft(tasks[key], text), len(tokenize(text)), tokenize)[0]
@@ -55,6 +57,6 @@ def emptied(
 
 
 def with_drafter(policies: Mapping[str, Policy], drafts: Mapping[str, str]) -> dict[str, Policy]:
-    """Policies of a team in which the one who drafts says these, by task."""
+    """Add the agent that says the draft of each task to the policies of a team."""
     drafter = ScriptedPolicy(lambda _, request, __: drafts.get(request.info["task"], ""), {})
     return {**policies, f"{DRAFTER}_0": drafter}

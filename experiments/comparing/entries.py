@@ -1,8 +1,7 @@
-"""Entries of a comparison: what each row changes of the environment and of who speaks.
+"""Entries of a comparison: how each row changes the team and its policies.
 
-An entry never changes what is asked: environment, source and tasks are the comparison's own. From
-the folder of a trained run come its policies and what its team is like (`TAKEN`); tasks, budgets
-and reward are the comparison's.
+Environment, source and tasks are the same for all entries (`ASKED`). An entry of a trained run
+brings its policies and the settings of its team (`TAKEN`).
 """
 
 from __future__ import annotations
@@ -28,51 +27,51 @@ _OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "g
 ASKED = ("_target_", "name", *_OF_TASKS)
 """Settings of the environment that are the same for all entries."""
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
-"""Settings of the environment that a run brings along."""
+"""Settings of the environment that an entry of a trained run brings."""
 POLICY = "policy"
-"""Folder in which a finished run leaves its policies."""
+"""Folder of the policies in the folder of a finished run."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row: who speaks, in which shape of the environment."""
+    """One row: a team, its policies and the shape of the environment."""
 
     name: str
-    """The row's name, also that of its folder."""
+    """Name of the row and of its folder."""
     shape: str = "team"
-    """How the environment is rearranged, one of `experiments.session.team_layouts.SHAPES`."""
+    """Shape of the environment, one of `experiments.session.team_layouts.SHAPES`."""
     agents: int | None = None
-    """How many agents debate or work. None: 3."""
+    """Number of agents that debate or work. None: 3."""
     script: str | None = None
-    """A script of `agent=scripted` that speaks instead of the comparison's agent; None for none."""
+    """Script of `agent=scripted` that replaces the comparison's agent; None for none."""
     say: str | Sequence[str] = ""
-    """Words that every agent is told after its role; or a list with words for each agent alone."""
+    """Words that every agent reads after its role, or a list with words for each agent."""
     votes: int | str | None = None
-    """Samples that are put to a vote; `matched` takes as many as say what the reference says. None:
-    no vote."""
+    """Number of samples in a vote; `matched` spends as many tokens as the reference. None: no
+    vote."""
     draft: str | None = None
-    """The entry of shape `pass` whose answers are read as drafts in shape `revise`."""
+    """Entry of shape `pass` whose answers are the drafts of this one, in shape `revise`."""
     blank: bool = False
-    """Whether these drafts are emptied of all content (`Benchmark.null_draft`)."""
+    """True to empty the drafts of all content (`Benchmark.null_draft`)."""
     silenced: Sequence[str] = ()
-    """Agents that say nothing, whatever their policies would."""
+    """Agents that always say nothing."""
     greedy: bool | None = None
-    """Whether the likeliest reply is taken. None: as the evaluation is set."""
+    """True for the likeliest reply. None: `evaluation.greedy`."""
     env: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the environment, after the shape's; a `budget.episode` of `matched` is as many
-    tokens as the reference says."""
+    """Settings of the environment, applied after the shape; `budget.episode: matched` is the mean
+    number of tokens that the reference says."""
     agent: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the agent; with a `_target_` they replace the comparison's agent altogether."""
+    """Settings of the agent; with a `_target_` they replace the comparison's agent."""
     source: str = ""
-    """Where the row comes from, for its note: the folder of a run; empty for none."""
+    """Folder of the run that the row comes from, for its note; empty for none."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without the environment.
+        """Check the settings that can be checked without the environment.
 
         Raises:
-            SettingError: a setting is outside its range, or changes what is asked.
-            UnknownNameError: there is no such shape or script.
+            SettingError: a setting is outside its range, or changes the tasks.
+            UnknownNameError: the shape or the script is unknown.
         """
         where = f"entries.{self.name}"
         if not _NAME.fullmatch(self.name):
@@ -89,72 +88,74 @@ class Entry:
         if self.greedy not in (None, True, False):
             raise SettingError(f"{where}.greedy must be null, true or false; got {self.greedy!r}")
         listed = not isinstance(self.say, str) and isinstance(self.say, Sequence)
-        if not all(isinstance(one, str) for one in (self.say if listed else [self.say])):
+        if not all(isinstance(text, str) for text in (self.say if listed else [self.say])):
             raise SettingError(f"{where}.say must be text, or a list of texts; got {self.say!r}")
-        if isinstance(self.silenced, str) or not all(isinstance(one, str) for one in self.silenced):
+        agents = [] if isinstance(self.silenced, str) else self.silenced
+        if isinstance(self.silenced, str) or not all(isinstance(agent, str) for agent in agents):
             raise SettingError(f"{where}.silenced must be a list of agents; got {self.silenced!r}")
         flag(f"{where}.blank", self.blank)
         if (self.shape == REVISE) != (self.draft is not None):
             raise SettingError(
-                f"{where}.draft must name an entry in shape {REVISE}, and in no other;"
+                f"{where}.draft must name an entry if shape={REVISE}, and be null otherwise;"
                 f" got shape={self.shape} draft={self.draft}"
             )
-        asked = [name for name in ASKED if name in self.env]
-        if asked:
+        fixed = [name for name in ASKED if name in self.env]
+        if fixed:
             raise SettingError(
-                f"{where}.env cannot set {asked[0]!r}, because all entries are asked the same; set"
-                f" env.{asked[0]} for all of them"
+                f"{where}.env cannot set {fixed[0]!r}, because all entries play the same tasks; set"
+                f" env.{fixed[0]} for all of them"
             )
 
     @property
     def matched(self) -> bool:
-        """Whether its number of samples, or its cap, follows the reference."""
+        """True if the number of samples or the cap follows the reference."""
         return MATCHED in (self.votes, self.cap)
 
     @property
     def cap(self) -> Any:
-        """Most tokens its agents may say in an episode, where it says so itself."""
+        """Own cap on the tokens that its agents say in an episode; None without one."""
         budget = self.env.get("budget")
         return budget.get("episode") if isinstance(budget, Mapping) else None
 
 
 def read_entries(cfg: DictConfig) -> list[Entry]:
-    """The entries of a configuration in their order.
+    """Read the entries of a configuration, in their order.
 
     Raises:
-        SettingError: there is none, or a setting is outside its range.
-        UnknownNameError: an entry has a setting that entries do not have.
+        SettingError: there is no entry, or a setting is outside its range.
+        UnknownNameError: an entry has an unknown setting.
     """
-    found = [_read(str(name), node) for name, node in (cfg.get("entries") or {}).items()]
-    if not found and not cfg.compare.runs:
+    entries = [_read(str(name), node) for name, node in (cfg.get("entries") or {}).items()]
+    if not entries and not cfg.compare.runs:
         raise SettingError("a comparison needs an entry; got entry=[] and compare.runs=null")
-    return found
+    return entries
 
 
-def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
-    """One entry for each folder of `compare.runs`; `taken` are the names of other entries.
+def entries_of_runs(cfg: DictConfig, used_names: Collection[str]) -> list[Entry]:
+    """Make one entry for each folder of `compare.runs`; other entries have the `used_names`.
 
     Raises:
-        SettingError: a folder is no run of this environment, has no trained policy, was written by
-            a version with other names, or would build what `compare.trust` does not allow.
+        SettingError: a folder is no run of this environment, has no trained policy, has settings
+            of another version, or names an object that `compare.trust` does not allow.
     """
     runs = cfg.compare.runs
     if runs is None:
         return []
     if OmegaConf.is_dict(runs):
-        named = {str(name): Path(str(folder)) for name, folder in runs.items()}
+        folders = {str(name): Path(str(folder)) for name, folder in runs.items()}
     elif OmegaConf.is_list(runs):
-        named = _names([Path(str(folder)) for folder in runs])
+        folders = _names([Path(str(folder)) for folder in runs])
     else:
         raise SettingError(f"compare.runs must be a list of run folders; got {runs!r}")
-    clash = [name for name in named if name in taken]
+    clash = [name for name in folders if name in used_names]
     if clash:
         raise SettingError(
             f"a run and an entry are both called {clash[0]!r}; name the run in compare.runs, as in"
             " {mine: <folder>}"
         )
-    trusted = [str(one) for one in cfg.compare.get("trust") or ()]
-    return [_of_run(one, named[one], str(cfg.env.get("name")), trusted) for one in named]
+    trusted = [str(target) for target in cfg.compare.get("trust") or ()]
+    environment = str(cfg.env.get("name"))
+    return [_of_run(name, folder, environment, trusted) for name, folder in folders.items()]
 
 
 def _read(name: str, node: Any) -> Entry:
@@ -162,8 +163,8 @@ def _read(name: str, node: Any) -> Entry:
         raise SettingError(f"entries.{name} must be settings of an entry; got {node!r}")
     # Unresolved, because an entry may refer to settings of its own.
     settings: dict[str, Any] = OmegaConf.to_container(node, resolve=False)  # type: ignore[assignment]
-    known = {one.name for one in fields(Entry)} - {"name", "source"}
-    check_names(f"setting in entries.{name}", settings, known)
+    names = {setting.name for setting in fields(Entry)} - {"name", "source"}
+    check_names(f"setting in entries.{name}", settings, names)
     return Entry(name, **settings)
 
 
@@ -171,35 +172,35 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
     saved = folder / "config.yaml"
     if not saved.is_file():
         raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
-    found = read_config(folder)
-    env: Mapping[str, Any] = found.get("env") or {}
+    run = read_config(folder)
+    env: Mapping[str, Any] = run.get("env") or {}
     if env.get("name") != environment:
         raise SettingError(
-            f"compare.runs: the run in {str(folder)!r} is of env={env.get('name')}, and this"
-            f" comparison is of env={environment}"
+            f"compare.runs must name runs of env={environment}, the environment of this"
+            f" comparison; the run in {str(folder)!r} is of env={env.get('name')}"
         )
     if not (folder / POLICY).is_dir():
         raise SettingError(
-            f"compare.runs: {str(folder)!r} has no folder {POLICY!r}; a run leaves its policies"
-            " there when it has finished"
+            f"compare.runs: {str(folder)!r} has no folder {POLICY!r}; a run saves its policies"
+            " there when it finishes"
         )
     if strange := find_strange(folder / POLICY):
         raise SettingError(f"compare.runs: {str(folder / POLICY)!r} is not loaded: {strange}")
-    agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
-    taken = {key: env[key] for key in TAKEN if key in env}
-    for part, settings in (("env", taken), ("agent", agent)):
-        say = "pass compare.trust=[{}] to allow it"
-        check_settings(settings, part, f"compare.runs: {folder}", trusted, say)
-    return Entry(name, env=taken, agent=agent, source=str(folder))
+    agent = {**(run.get("agent") or {}), "model": str((folder / POLICY).resolve())}
+    team = {key: env[key] for key in TAKEN if key in env}
+    for part, settings in (("env", team), ("agent", agent)):
+        advice = "pass compare.trust=[{}] to allow it"
+        check_settings(settings, part, f"compare.runs: {folder}", trusted, advice)
+    return Entry(name, env=team, agent=agent, source=str(folder))
 
 
 def _names(folders: list[Path]) -> dict[str, Path]:
-    """Folders by their last part, with the part before it where two have the same."""
-    made: dict[str, Path] = {}
+    """Name folders by their last part, and by more parts where two would have the same name."""
+    names: dict[str, Path] = {}
     for folder in folders:
         parts = [re.sub(r"[^\w.+-]", "-", part) for part in folder.resolve().parts[1:]]
         length = 1
-        while (name := "_".join(parts[-length:])) in made and length < len(parts):
+        while (name := "_".join(parts[-length:])) in names and length < len(parts):
             length += 1
-        made[name] = folder
-    return made
+        names[name] = folder
+    return names

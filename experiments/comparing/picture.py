@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy and score against tokens spent, with intervals."""
+"""Picture of a comparison: accuracy and score against tokens spent, with intervals."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from laconic.experiments.comparing.rows import Row
-from laconic.experiments.comparing.table import NAME, told
+from laconic.experiments.comparing.table import NAME, metrics_of
 from laconic.experiments.reporting import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
-"""Inches."""
+"""Sizes in inches: height, width of a panel, width of the legend."""
 _CAPTION = (
-    "Each mark is an entry, its bars 95 % intervals over tasks. Up and to the left is better."
-    " Scripts, which know the answers, are hollow. Broken lines: the fewest tokens with which a"
+    "Each mark is an entry with 95 % intervals over tasks. Up and to the left is better."
+    " Scripts, which know the answers, are hollow. Dashed lines: the fewest tokens with which a"
     " team reaches an accuracy."
 )
 
@@ -30,19 +30,19 @@ def picture(
     budget: int | None,
     floors: Mapping[str, Sequence[Sequence[float]]] = MappingProxyType({}),
 ) -> look.Picture:
-    """Draw the finished rows in the order of the table, and the fewest tokens that would do.
+    """Draw the finished rows in the order of the table, and the frontiers of fewest tokens.
 
-    None is a budget without limit; the frontiers are (tokens, accuracy) of corners, by name.
+    A `budget` of None has no limit. `floors` holds (tokens, accuracy) of corners, by name.
     """
-    shown = [row for row in rows if row.state == "finished"]
-    metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
+    finished = [row for row in rows if row.state == "finished"]
+    metrics = [name for name in metrics_of(finished) if name in ("accuracy", "score")] or ["score"]
 
     def paint(*axes: Axes) -> None:
-        for place, (one, metric) in enumerate(zip(axes, metrics, strict=True)):
-            _panel(one, metric, shown, budget)
-            one.set_title(title if place == 0 else " ")
-            if metric == "accuracy" and shown:
-                look.floors(one, floors)
+        for place, (panel, metric) in enumerate(zip(axes, metrics, strict=True)):
+            _panel(panel, metric, finished, budget)
+            panel.set_title(title if place == 0 else " ")
+            if metric == "accuracy" and finished:
+                look.floors(panel, floors)
         if axes[-1].get_legend_handles_labels()[0]:
             legend = axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.8)
             for line in legend.get_lines():
@@ -58,10 +58,10 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> 
         return
     rows = [row for row in rows if {"tokens_said", metric} <= row.figures.keys()]
     if not rows:
-        look.placeholder(axes, "the environment does not tell how many tokens are said")
+        look.placeholder(axes, "the environment does not report the tokens said")
         return
     for number, (row, style) in enumerate(zip(rows, _marks(rows), strict=True)):
-        # Where marks coincide, those drawn first are larger and show around the others.
+        # Of marks at the same place, those drawn first are larger, so that all can be seen.
         over = sum(_coincide(row, other, metric) for other in rows[number + 1 :])
         size = 8.5 + 4.5 * min(over, 3)
         at = row.spent, row.figures[metric]
@@ -71,20 +71,20 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> 
 
 
 def _marks(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Colour and shape of each row; scripts are grey and told apart by their shape."""
-    spoken = iter(look.marks(len(rows)))
+    """Return color and shape of each row; scripts are grey and differ in shape."""
+    styles = iter(look.marks(len(rows)))
     shapes = itertools.cycle(look.MARKERS)
-    return [(look.GREY, next(shapes)) if row.script else next(spoken) for row in rows]
+    return [(look.GREY, next(shapes)) if row.script else next(styles) for row in rows]
 
 
-def _coincide(one: Row, other: Row, metric: str) -> bool:
-    tokens = [row.spent.mean for row in (one, other)]
-    values = [row.figures[metric].mean for row in (one, other)]
+def _coincide(first: Row, second: Row, metric: str) -> bool:
+    tokens = [row.spent.mean for row in (first, second)]
+    values = [row.figures[metric].mean for row in (first, second)]
     return math.isclose(*tokens, rel_tol=0.02, abs_tol=0.5) and math.isclose(*values, abs_tol=0.01)
 
 
 def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
-    """Room around the marks; the budget where it is not far off."""
+    """Set the limits of the axes, and draw the budget if it is close to the marks."""
     most = max(row.spent.high for row in rows)
     right = max(1.08 * most, 1.0)
     if budget is not None and budget <= 2 * most:

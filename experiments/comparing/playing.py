@@ -1,4 +1,4 @@
-"""Plays one entry of a comparison: environments, policies, episodes, a row."""
+"""Play one entry of a comparison: make environments and policies, play episodes, return a row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _APART = 1_000_003
 
 @dataclass(slots=True)
 class Match:
-    """Everything an entry is played with."""
+    """The objects that play an entry."""
 
     cfg: DictConfig
     entry: Entry
@@ -61,10 +61,10 @@ class Match:
     interrupt: Interrupt
     processes: Processes = SINGLE_PROCESS
     seconds: list[float] = field(default_factory=list)
-    """Time per episode of each batch, seconds; samples of a vote add to their batch."""
+    """Time per episode of each batch, seconds; further samples of a vote add to their batch."""
 
     def cuttable(self) -> AbstractContextManager[None]:
-        """What is played in this context a signal may cut off, where there is but one process."""
+        """Allow a signal to interrupt this context, unless several processes play."""
         return self.interrupt.cuttable() if self.processes.count == 1 else nullcontext()
 
 
@@ -82,25 +82,25 @@ def play_entry(
     """Play an entry and record it in its folder.
 
     Args:
-        cfg: the entry's own configuration.
-        entry: what it is.
-        counter: cuts text into the tokens of all entries.
+        cfg: configuration of the entry.
+        entry: the entry.
+        counter: tokenizer that counts the tokens of all entries.
         team: number of agents of each role in the environment as configured.
-        folder: of the entry.
-        interrupt: asked between batches.
-        reference: the row whose tokens a matched vote takes; None for other entries.
-        processes: each plays its share, and records all.
-        columns: what else is measured of it.
+        folder: folder of the entry.
+        interrupt: checked between batches.
+        reference: row whose tokens a matched vote or cap spends; None for other entries.
+        processes: process group; each process plays its share and has all episodes.
+        columns: further measurements.
 
     Raises:
-        KeyboardInterrupt: the user has asked to stop.
-        Unfit: its script cannot play this environment, or has none of the agents that it silences.
+        KeyboardInterrupt: the user stopped the comparison.
+        Unfit: the script cannot play this environment, or an agent in `silenced` does not exist.
     """
     cfg = _capped(cfg, entry, reference)
     builder = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.split, builder, tokenize=counter)
     notes = _adapt(environments, entry, team)
-    policies = _speakers(entry, builder, environments[0], folder, counter)
+    policies = _policies(entry, builder, environments[0], folder, counter)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt, processes)
     with playing_with(cfg, policies, folder.path, processes):
@@ -121,7 +121,7 @@ def play_entry(
     )
     findings = run_hooks(columns, played)
     record(played, cfg.evaluation.transcripts, findings)
-    means = {name: one.mean for name, one in findings.figures.items()}
+    means = {name: figure.mean for name, figure in findings.figures.items()}
     metrics = prefixed({**summarize(episodes), **means}, "eval/")
     folder.append_metrics({"step": 0, **metrics, **findings.metrics})
     figures = {**figures_of(episodes, match.seconds), **findings.figures}
@@ -138,65 +138,65 @@ def play_entry(
 
 
 def _capped(cfg: DictConfig, entry: Entry, reference: Row | None) -> DictConfig:
-    """Settings with the cap of a matched entry: the mean tokens its reference says, rounded up."""
+    """Set the cap of a matched entry to the mean tokens that its reference says, rounded up."""
     if entry.cap != MATCHED or reference is None:
         return cfg
     cap = {"budget": {"episode": math.ceil(reference.figures["tokens_said"].mean)}}
     return cast(DictConfig, OmegaConf.merge(cfg, {"env": cap}))
 
 
-def _speakers(
+def _policies(
     entry: Entry, builder: Any, environment: Any, folder: RunFolder, counter: Any
 ) -> Mapping[str, Policy]:
-    """Who speaks in an entry: its policies, whose drafts another one wrote, and who is silent."""
+    """Return the policy of each agent: those of the team, the drafter's, and silent ones."""
     try:
         policies: Mapping[str, Policy] = builder.policies(environment)
     except SettingError as error:
         if entry.script is None:
             raise
-        # A script that looks at tasks, and tasks that are not ours.
+        # Some scripts read tasks, and only know those of this project's benchmarks.
         raise Unfit(str(error)) from error
     if entry.draft is not None:
-        found = drafts.read(folder.path.parent / entry.draft)
-        found = drafts.emptied(found, environment, counter) if entry.blank else found
-        policies = drafts.with_drafter(policies, found)
+        texts = drafts.read(folder.path.parent / entry.draft)
+        texts = drafts.emptied(texts, environment, counter) if entry.blank else texts
+        policies = drafts.with_drafter(policies, texts)
     absent = [agent for agent in entry.silenced if agent not in policies]
     if absent:
-        raise Unfit(f"there is no {absent[0]} to silence, but {', '.join(policies)}")
+        raise Unfit(f"silenced must name agents of {', '.join(policies)}; got {absent[0]}")
     mute = ScriptedPolicy(lambda *_: "", {})
     return {**policies, **dict.fromkeys(entry.silenced, mute)}
 
 
 def free_thoughts(environment: Any, episodes: Sequence[Episode]) -> list[str]:
-    """A note where somebody thinks and nothing caps it, so that entries may differ in it."""
+    """Return a note if agents think without a cap, because entries may then think unequally."""
     capped = getattr(getattr(environment, "budget", None), "thought", None) is not None
-    thinks = any(sum(one.tokens_thought.values()) for one in episodes)
-    return ["no cap holds its thoughts (env.budget.thought)"] if thinks and not capped else []
+    thinks = any(sum(episode.tokens_thought.values()) for episode in episodes)
+    return ["its thoughts have no cap (env.budget.thought)"] if thinks and not capped else []
 
 
 def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) -> list[str]:
-    """Tell agents what the entry tells them, and say what a reader has to know of it."""
-    dialogues = [one for one in environments if isinstance(one, DialogueEnv)]
+    """Give the agents the entry's own instructions; return notes for the reader."""
+    dialogues = [env for env in environments if isinstance(env, DialogueEnv)]
     for environment in dialogues:
         if environment.possible_agents == [f"{WRITER}_0"]:
             let_write_all(environment, team)
         if entry.say:
             tell(environment, entry.say)
-    if not any(one.instructions == "brief" for one in dialogues):
+    if not any(environment.instructions == "brief" for environment in dialogues):
         return []
     notes = []
     if entry.say:
-        notes.append("its policy reads no instructions (env.instructions=brief) and no words")
+        notes.append("its policy reads neither instructions (env.instructions=brief) nor say")
     if entry.shape != "team":
-        notes.append("its policy was made for the environment as configured, not for this shape")
+        notes.append("its policy was trained for the environment as configured, not for this shape")
     return notes
 
 
 def _episodes(
     match: Match, reference: Row | None, notes: list[str]
 ) -> tuple[list[Episode], int | None]:
-    """The episodes of a row, and how many samples are behind each."""
-    # What is done once in a process, such as tuning a library, is no episode's time.
+    """Play the episodes of a row; return them and the number of samples per episode."""
+    # Warm up, so that work done once per process does not count as time of an episode.
     with match.cuttable():
         play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
     first = _sample(match, 0)
@@ -207,16 +207,18 @@ def _episodes(
     votes = int(votes) if votes != MATCHED else 0
     if reference is not None:
         goal = reference.spent.mean
-        found = summarize(first)
-        one = found.get("tokens_spent", found["tokens_said"])
-        votes = votes_for(goal, one, match.cfg.entry.most_votes)
-        notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
+        means = summarize(first)
+        tokens = means.get("tokens_spent", means["tokens_said"])
+        votes = votes_for(goal, tokens, match.cfg.entry.most_votes)
+        notes.append(
+            f"{votes} samples of {tokens:.1f} tokens for the {goal:.1f} of {reference.name}"
+        )
     samples = [first, *(_sample(match, number) for number in range(1, votes))]
-    return [vote(environment, one) for one in zip(*samples, strict=True)], votes
+    return [vote(environment, plays) for plays in zip(*samples, strict=True)], votes
 
 
 def _sample(match: Match, number: int) -> list[Episode]:
-    """Play every start once; the samples of a task differ in the seed of what is sampled."""
+    """Play every start once; samples of a task differ in the seed of their replies."""
     episodes: list[Episode] = []
     batches = _batches(match.starts, len(match.environments))
     words = f"{match.entry.name}, sample {number + 1}" if number else match.entry.name
@@ -228,11 +230,11 @@ def _sample(match: Match, number: int) -> list[Episode]:
             seed = match.cfg.seed + len(episodes) + number * _APART
             with match.cuttable():
                 episodes += match.processes.map_sharded(batch, partial(_play, match, seed))
-            taken = (time.perf_counter() - began) / len(batch)
+            seconds = (time.perf_counter() - began) / len(batch)
             if number:
-                match.seconds[place] += taken
+                match.seconds[place] += seconds
             else:
-                match.seconds.append(taken)
+                match.seconds.append(seconds)
             progress.update(len(episodes), summarize(episodes))
     return episodes
 
@@ -245,7 +247,7 @@ def _play(match: Match, seed: int, starts: Sequence[Start]) -> list[Episode]:
 
 
 def _batches(starts: Sequence[Start], most: int) -> list[Sequence[Start]]:
-    """The starts in as few batches as will do, of nearly equal size: so their times compare."""
+    """Divide starts into the fewest batches of nearly equal size, so that times are comparable."""
     count = -(-len(starts) // most)
     borders = [len(starts) * place // count for place in range(count + 1)]
     return [starts[low:high] for low, high in zip(borders, borders[1:], strict=False)]

@@ -1,4 +1,4 @@
-"""One row of a comparison: figures with their intervals, or why there are none; kept as json."""
+"""Row of a comparison: figures with their intervals, or the reason for none; saved as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from laconic.learners.untrusted_files import read_json
 
 FILE = "row.json"
 SECONDS = "seconds"
-"""Time per episode."""
+"""Name of the figure for the time per episode, seconds."""
 FIGURES = (
     "accuracy",
     "score",
@@ -36,28 +36,28 @@ FIGURES = (
     "truncated_rate",
     "rounds",
 )
-"""Figures of a row, in the order of files; those of `compare.columns` follow. Returns are left out:
-the price is not the point."""
+"""Figures of a row in the order of the files; those of `compare.columns` follow. Returns are left
+out, because entries may differ in price."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a comparison says of one entry."""
+    """Result of one entry."""
 
     name: str
-    """Of the entry."""
+    """Name of the entry."""
     state: Literal["finished", "failed", "left out"]
-    """Whether it was played."""
+    """State of the entry; `left out` if it does not fit the environment."""
     notes: tuple[str, ...] = ()
-    """What a reader has to know; of an entry without figures, why there are none."""
+    """Notes for the reader; without figures, the reason why there are none."""
     episodes: int = 0
-    """Tasks played; a vote over several samples of one task is one episode."""
+    """Number of episodes; a vote over several samples of one task is one episode."""
     votes: int | None = None
-    """Samples behind each answer. None: no vote over samples."""
+    """Number of samples per answer. None: no vote over samples."""
     caps: str = ""
-    """Caps on what may be said, in words."""
+    """Caps on messages and thoughts, in words."""
     script: bool = False
-    """Whether it is a script that is there for reference and knows the answers."""
+    """True for a script, which is a reference and may know the answers."""
     figures: Mapping[str, Interval] = field(default_factory=dict)
     """Metric name of `FIGURES` -> mean and 95 % interval."""
 
@@ -66,7 +66,7 @@ class Row:
         """Tokens said and thought in an episode.
 
         Raises:
-            KeyError: the environment does not tell.
+            KeyError: the environment does not report tokens.
         """
         return self.figures.get("tokens_spent") or self.figures["tokens_said"]
 
@@ -76,29 +76,29 @@ class Row:
 
 
 def read_row(folder: Path) -> Row | None:
-    """The row of an entry that was played before; None where there is none."""
+    """Read the row of a finished entry; None if there is none."""
     path = folder / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = read_json(path)
-    found["figures"] = {name: read_interval(one) for name, one in found["figures"].items()}
-    return Row(**{**found, "notes": tuple(found["notes"])})
+    row: dict[str, Any] = read_json(path)
+    row["figures"] = {name: read_interval(figure) for name, figure in row["figures"].items()}
+    return Row(**{**row, "notes": tuple(row["notes"])})
 
 
 def as_json(row: Row) -> dict[str, Any]:
-    """A row in types of json; what is not known is null."""
-    found = asdict(row)
-    for figure in found["figures"].values():
+    """Convert a row to JSON types; an unknown number is null."""
+    values = asdict(row)
+    for figure in values["figures"].values():
         figure |= {end: None for end, value in figure.items() if not math.isfinite(value)}
-    return found
+    return values
 
 
 def further(rows: Sequence[Row]) -> list[str]:
-    """Return the names of figures that `compare.columns` has added."""
+    """Return the names of the figures that `compare.columns` added."""
     return [*dict.fromkeys(name for row in rows for name in row.figures if name not in FIGURES)]
 
 
 def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[str, Interval]:
     """Return the figures of a row; the interval of the seconds per episode is over batches."""
-    found = intervals(episodes) | {SECONDS: student(seconds, (0.0, math.inf))}
-    return {name: found[name] for name in FIGURES if name in found}
+    figures = intervals(episodes) | {SECONDS: student(seconds, (0.0, math.inf))}
+    return {name: figures[name] for name in FIGURES if name in figures}

@@ -1,4 +1,4 @@
-"""The rows of a comparison as a table: on the console, as markdown, csv and json."""
+"""Table of a comparison: on the console, as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _WIDTH = 160
 _ENDS = ("mean", "low", "high")
 
 
-def told(rows: Sequence[Row]) -> list[str]:
-    """Metrics that some row has; all there may be where none has any. Times come last."""
-    found = {name for row in rows for name in row.figures} or set(_HEADS)
+def metrics_of(rows: Sequence[Row]) -> list[str]:
+    """List the metrics that some row has, time last; without figures, all metrics."""
+    present = {name for row in rows for name in row.figures} or set(_HEADS)
     scored = graded(row.figures for row in rows)
-    names = [name for name in _HEADS if name in found and (name != "score" or scored)]
+    names = [name for name in _HEADS if name in present and (name != "score" or scored)]
     return sorted([*names, *further(rows)], key=SECONDS.__eq__)
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write `comparison.json` (with the facts of all rows), `.csv` and `.md`, each as a whole."""
-    found = {**facts, "entries": [as_json(row) for row in rows]}
+    """Write `comparison.json` (with the facts of all rows), `.csv` and `.md` atomically."""
+    document = {**facts, "entries": [as_json(row) for row in rows]}
     texts = {
-        "json": json.dumps(found, indent=2, allow_nan=False) + "\n",
+        "json": json.dumps(document, indent=2, allow_nan=False) + "\n",
         "csv": _csv(rows),
         "md": markdown(title, rows),
     }
@@ -54,10 +54,10 @@ def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row
 
 
 def show(title: str, rows: Sequence[Row], console: Console | None = None) -> None:
-    """Print the table, intervals in brackets, and the notes below it."""
+    """Print the table with intervals in brackets, and the notes below it."""
     console = console or Console()
     if not console.is_terminal:
-        # A file has no edge at which intervals would have to be broken.
+        # A file has no width at which intervals would have to wrap.
         console.width = max(console.width, _WIDTH)
     heads, cells = _cells(rows, "\n")
     console.print(text_table(title, heads, cells, whole="first"))
@@ -68,7 +68,7 @@ def show(title: str, rows: Sequence[Row], console: Console | None = None) -> Non
 
 
 def markdown(title: str, rows: Sequence[Row]) -> str:
-    """The table and its notes as markdown."""
+    """Return the table and its notes as Markdown."""
     heads, cells = _cells(rows, " ")
     lines = [title, "", _line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
     lines += [_line([cell.replace("|", "\\|") for cell in line]) for line in cells]
@@ -77,8 +77,8 @@ def markdown(title: str, rows: Sequence[Row]) -> str:
 
 
 def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells; `gap` stands between a mean and its interval."""
-    metrics = told(rows)
+    """Return heads and cells; `gap` separates a mean from its interval."""
+    metrics = metrics_of(rows)
     cells = []
     for row in rows:
         if row.state == "left out":
@@ -92,21 +92,21 @@ def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _level(row: Row, name: str) -> str:
-    found = row.figures.get(name)
-    if name != SECONDS or found is None:
-        return level(name, found)
-    mean, low, high = (f"{value:.3g}" for value in (found.mean, found.low, found.high))
-    return mean if math.isnan(found.low) else f"{mean} [{low}, {high}]"
+    figure = row.figures.get(name)
+    if name != SECONDS or figure is None:
+        return level(name, figure)
+    mean, low, high = (f"{value:.3g}" for value in (figure.mean, figure.low, figure.high))
+    return mean if math.isnan(figure.low) else f"{mean} [{low}, {high}]"
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    """What is to be known of rows, one line each; equal notes of several rows are one line."""
-    about: dict[str, list[str]] = {}
+    """Return the notes of all rows, one line each; rows with the same note share a line."""
+    rows_of: dict[str, list[str]] = {}
     for row in rows:
         for note in row.notes:
             state = "" if row.state == "finished" else f"{row.state}: "
-            about.setdefault(f"{state}{note}", []).append(row.name)
-    return [f"{', '.join(names)}: {note}" for note, names in about.items()]
+            rows_of.setdefault(f"{state}{note}", []).append(row.name)
+    return [f"{', '.join(names)}: {note}" for note, names in rows_of.items()]
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -114,7 +114,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    """All figures with their ends; what is not known is empty."""
+    """Return all figures with their intervals as CSV; an unknown number is empty."""
     buffer = io.StringIO()
     ends = [f"{name}_{end}" for name in (*FIGURES, *further(rows)) for end in _ENDS]
     heads = ["entry", "state", "episodes", "votes", *ends, "notes"]
@@ -123,8 +123,8 @@ def _csv(rows: Sequence[Row]) -> str:
     for row in rows:
         line: dict[str, Any] = {"entry": row.name, "notes": "; ".join(row.notes)}
         line |= {name: getattr(row, name) for name in ("state", "episodes", "votes")}
-        for name, one in row.figures.items():
-            values = ((end, float(getattr(one, end))) for end in _ENDS)
+        for name, figure in row.figures.items():
+            values = ((end, float(getattr(figure, end))) for end in _ENDS)
             line |= {f"{name}_{end}": value for end, value in values if not math.isnan(value)}
         writer.writerow(line)
     return buffer.getvalue()

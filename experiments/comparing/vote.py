@@ -1,4 +1,4 @@
-"""Self-consistency: several episodes of one task, and the answer that most of them give.
+"""Self-consistency: play a task several times and take the most frequent answer.
 
 Source: Wang et al., "Self-consistency improves chain of thought reasoning in language models"
 (arXiv 2203.11171). The vote itself is the benchmark's.
@@ -17,26 +17,26 @@ V = TypeVar("V")
 
 
 def votes_for(reference: float, sample: float, most: int) -> int:
-    """How many samples say and think about as many tokens as the reference: from 1 to `most`.
+    """Return the number of samples, 1 to `most`, that spend about as many tokens as the reference.
 
-    Takes mean tokens of an episode; where samples have none the answer is `most`.
+    `reference` and `sample` are mean tokens of an episode; if `sample` is 0, return `most`.
     """
     return most if sample <= 0 else min(max(round(reference / sample), 1), most)
 
 
 def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
-    """One episode of several plays of one task: all that was said, and the score of the vote.
+    """Merge several plays of one task into one episode that has the score of the vote.
 
-    Every agent has the number of its play after its name.
+    Agents are numbered by play, as in `solver_0_2` for the third play of `solver_0`.
     """
     task = environment.tasks[samples[0].task]
     answers = _numbered([_graded(environment, sample) for sample in samples])
     score = environment.benchmark.score(task, answers)
-    more = [score.value - sample.score for sample in samples]
+    differences = [score.value - sample.score for sample in samples]
     rewards, task_rewards = (
         [
-            {agent: _repaid(paid, extra) for agent, paid in pay.items()}
-            for pay, extra in zip(ledgers, more, strict=True)
+            {agent: _regraded(rewards, difference) for agent, rewards in ledger.items()}
+            for ledger, difference in zip(ledgers, differences, strict=True)
         ]
         for ledgers in (
             [sample.rewards for sample in samples],
@@ -70,7 +70,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
 
 
 def _ending(samples: Sequence[Episode]) -> str:
-    """How all plays ended; `budget` if any of them spent it, else empty where they differ."""
+    """Return how all plays ended: `budget` if any spent it, else empty if they differ."""
     endings = {sample.ended_by for sample in samples}
     if "budget" in endings:
         return "budget"
@@ -78,21 +78,21 @@ def _ending(samples: Sequence[Episode]) -> str:
 
 
 def _graded(environment: DialogueEnv, sample: Episode) -> dict[str, str]:
-    """What each answering agent committed to last, or else said last, as the referee takes it."""
-    said: dict[str, str] = {}
+    """Return each answering agent's last committed message, else its last one, like the referee."""
+    last: dict[str, str] = {}
     committed: dict[str, str] = {}
     for turn in sample.turns:
         if turn.message and turn.agent in environment.answering:
-            said[turn.agent] = turn.message
+            last[turn.agent] = turn.message
             if environment.benchmark.committed(turn.message) is not None:
                 committed[turn.agent] = turn.message
-    return said | committed
+    return last | committed
 
 
-def _repaid(rewards: tuple[float, ...], more: float) -> tuple[float, ...]:
-    """Rewards with the task reward of the vote in the place of the sample's own."""
-    return (*rewards[:-1], rewards[-1] + more) if rewards else ()
+def _regraded(rewards: tuple[float, ...], difference: float) -> tuple[float, ...]:
+    """Add the difference between the score of the vote and the sample's own to the last reward."""
+    return (*rewards[:-1], rewards[-1] + difference) if rewards else ()
 
 
-def _numbered(found: Sequence[Mapping[str, V]]) -> dict[str, V]:
-    return {f"{agent}_{i}": value for i, one in enumerate(found) for agent, value in one.items()}
+def _numbered(plays: Sequence[Mapping[str, V]]) -> dict[str, V]:
+    return {f"{agent}_{i}": value for i, play in enumerate(plays) for agent, value in play.items()}

@@ -82,7 +82,7 @@ def test_a_proportion_has_its_wilson_interval_and_a_time_one_over_batches(all_en
 def test_the_table_is_on_the_console_in_markdown_and_csv_and_the_picture_beside_it(all_entries):
     folder, outcome = all_entries
     text = (folder / "comparison.md").read_text()
-    assert text.startswith("gsm8k: 6 episodes an entry, at most 192 tokens said")
+    assert text.startswith("gsm8k: 6 episodes per entry, at most 192 tokens said")
     assert "| oracle | 100.0 % [61.0, 100.0] |" in text
     assert "- concatenation: left out: " in text and "concatenation: left out: " in outcome.out
     assert "[61.0, 100.0]" in outcome.out and f"written to {folder}" in outcome.out
@@ -164,7 +164,7 @@ def test_a_trained_run_is_a_row_with_its_own_team(run, trained, tmp_path):
         ({"votes": 3}, does_not_raise()),
         (
             {"name": "team", "votes": "matched"},
-            pytest.raises(SettingError, match="is matched to the reference itself"),
+            pytest.raises(SettingError, match="must be an entry that is not matched"),
         ),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_matched_vote_needs_a_reference_that_is_not_matched(settings, outcome)
         ("compare.equal=2", "compare.equal must be true or false"),
         ("+entries.mine.shape=circle", "unknown shape in entries.mine.shape 'circle'"),
         ("+entries.mine.topology=star", "unknown setting in entries.mine 'topology'"),
-        ("+entries.mine.env.source=elsewhere", "all entries are asked the same"),
+        ("+entries.mine.env.source=elsewhere", "all entries play the same tasks"),
         ("evaluation.split=test", "unknown evaluation.split 'test'"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_failed_entry_is_a_row_with_its_reason_and_the_others_are_kept(run, tm
     rows = rows_of(folder)
     assert rows["oracle"]["state"] == "finished"
     assert rows["team"]["state"] == "failed" and "/nowhere" in rows["team"]["notes"][0]
-    assert "which was failed" in rows["self_consistency"]["notes"][0]
+    assert "must be finished; got 'failed'" in rows["self_consistency"]["notes"][0]
     assert "2 of 3 entries failed: team, self_consistency" in outcome.message
     assert "Traceback" in (folder / "team" / "error.txt").read_text()
     assert "| team | failed |" in (folder / "comparison.md").read_text()

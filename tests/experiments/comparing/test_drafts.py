@@ -29,5 +29,5 @@ def test_an_emptied_draft_keeps_its_form_and_is_no_longer_than_it():
 
 
 def test_drafts_that_are_not_there_are_missed_by_name(tmp_path):
-    with pytest.raises(SettingError, match="drafts of 'first', which has left none"):
+    with pytest.raises(SettingError, match="drafts of 'first', which has none"):
         drafts.read(tmp_path / "first")

@@ -36,8 +36,8 @@ def test_a_comparison_of_nothing_is_refused_but_runs_are_something():
         ({"greedy": "yes"}, "greedy must be null, true or false"),
         ({"say": 3}, "say must be text"),
         ({"say": ["hm", 3]}, "or a list of texts"),
-        ({"shape": "revise"}, "draft must name an entry in shape revise"),
-        ({"draft": "first"}, "draft must name an entry in shape revise"),
+        ({"shape": "revise"}, "draft must name an entry if shape=revise"),
+        ({"draft": "first"}, "draft must name an entry if shape=revise"),
         ({"shape": "revise", "draft": "first", "blank": 1}, "blank must be true or false"),
         ({"silenced": "helper_0"}, "silenced must be a list of agents; got 'helper_0'"),
         ({"env": {"tasks": 3}}, "cannot set 'tasks'"),
@@ -81,10 +81,9 @@ def run_folder(tmp_path):
     return call
 
 
-def of_runs(runs, taken=(), env="gsm8k"):
-    return entries_of_runs(
-        OmegaConf.create({"env": {"name": env}, "compare": {"runs": runs}}), taken
-    )
+def of_runs(runs, used_names=(), env="gsm8k"):
+    cfg = OmegaConf.create({"env": {"name": env}, "compare": {"runs": runs}})
+    return entries_of_runs(cfg, used_names)
 
 
 def test_runs_of_a_list_are_called_after_their_folders(run_folder):
@@ -95,7 +94,7 @@ def test_runs_of_a_list_are_called_after_their_folders(run_folder):
     assert found[0].agent == {"model": f"{runs[0]}/policy"} and found[0].source == runs[0]
     with pytest.raises(SettingError, match="a run and an entry are both called '8'"):
         of_runs(runs, {"8"})
-    with pytest.raises(SettingError, match="is of env=gsm8k, and this comparison is of env=math"):
+    with pytest.raises(SettingError, match=r"runs of env=math, .* is of env=gsm8k"):
         of_runs(runs, env="math")
 
 

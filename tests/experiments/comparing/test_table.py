@@ -10,7 +10,7 @@ import math
 from rich.console import Console
 
 from laconic.experiments.comparing.rows import Row
-from laconic.experiments.comparing.table import markdown, show, told, write
+from laconic.experiments.comparing.table import markdown, metrics_of, show, write
 from laconic.learners.metrics import Interval
 
 NAN = math.nan
@@ -24,14 +24,14 @@ ROWS = [
 
 
 def test_a_score_that_only_repeats_the_accuracy_is_no_column():
-    assert told(ROWS) == ["accuracy", "seconds"]
+    assert metrics_of(ROWS) == ["accuracy", "seconds"]
     more = Row("f", "finished", figures={**SOLVED, "score": Interval(2.5, 2, 3, 4)})
-    assert told([*ROWS, more]) == ["accuracy", "score", "seconds"]
+    assert metrics_of([*ROWS, more]) == ["accuracy", "score", "seconds"]
 
 
 def test_without_any_figure_all_columns_may_come():
-    assert told([])[:3] == ["accuracy", "tokens_said", "tokens_read"]
-    assert told([])[3] == "tokens_thought"
+    assert metrics_of([])[:3] == ["accuracy", "tokens_said", "tokens_read"]
+    assert metrics_of([])[3] == "tokens_thought"
 
 
 def test_markdown_has_failed_rows_as_such_and_leaves_others_to_the_notes():
