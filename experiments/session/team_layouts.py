@@ -156,48 +156,6 @@ def concatenation(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     return {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
-def independent(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """Several agents of the answering role read everything and no one another; most win."""
-    return {**debate(setting, agents), "rounds": 1, "topology": "none"}
-
-
-def decentralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """As a debate, over three rounds, or until 70 % of the agents give one answer."""
-    return {**debate(setting, agents), "rounds": 3, "agree_at": 0.7}
-
-
-def centralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """A hub asks, workers answer to it alone, up to three times; the hub gives the answer."""
-    if setting.joint or not setting.others:
-        raise Unfit("a hub needs a role that answers, and another one that works (env.team)")
-    hub, worker = setting.role, setting.others[0]
-    return {
-        "team": {hub: 1, worker: agents or DEBATERS},
-        "answer": hub,
-        "rounds": 5,
-        "information": "full",
-        "topology": "star",
-        "schedule": [[hub], [worker]],
-        "agree_at": None,
-    }
-
-
-def hybrid(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """As centralized; before workers answer to the hub they tell their neighbours in a ring."""
-    made = centralized(setting, agents)
-    (hub, _), (worker, count) = made["team"].items()
-    near = {1, count - 1}
-    # Row and column 0 are the hub's.
-    ring = [[int(i != j and (i - j) % count in near) for j in range(count)] for i in range(count)]
-    ring = [[0] * (count + 1), *([0, *row] for row in ring)]
-    return {
-        **made,
-        "rounds": 7,
-        "topology": ["star", ring, "star"],
-        "schedule": [[hub], [worker], [worker]],
-    }
-
-
 SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "team": team,
     "alone": alone,
@@ -207,10 +165,6 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "discussion": discussion,
     "sequential": sequential,
     "concatenation": concatenation,
-    "independent": independent,
-    "centralized": centralized,
-    "decentralized": decentralized,
-    "hybrid": hybrid,
 }
 """From the environment as configured, and the number of agents asked for, to changed settings."""
 MESSAGES: Mapping[str, int] = {PASS: 2}

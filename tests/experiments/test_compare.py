@@ -32,15 +32,16 @@ def rows_of(folder):
 
 @pytest.fixture(scope="module")
 def all_entries(run, tmp_path_factory):
-    """Every entry on GSM8K with scripted agents."""
+    """Every entry on GSM8K with scripted agents, and one that makes no sense for it."""
     folder = tmp_path_factory.mktemp("compare") / "run"
-    return folder, compare(run, folder, *SCRIPTS)
+    return folder, compare(run, folder, *SCRIPTS, "+entries.concatenation.shape=concatenation")
 
 
 def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
     rows = rows_of(all_entries[0])
-    names = "team single cot self_consistency debate discussion sequential concatenation"
-    assert list(rows) == [*names.split(), *"oracle telegraph verbose random silent".split()]
+    names = "team single cot self_consistency debate discussion sequential"
+    scripts = "oracle telegraph verbose random silent"
+    assert list(rows) == [*names.split(), *scripts.split(), "concatenation"]
     left_out = [name for name, row in rows.items() if row["state"] != "finished"]
     assert left_out == ["concatenation"]
     assert rows["concatenation"]["state"] == "left out"
@@ -241,18 +242,6 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
     assert list(rows_of(folder)) == ["oracle", "silent", "verbose"]
     assert (folder / "oracle" / "row.json").read_bytes() == first
     assert len((folder / "silent" / "evaluations.jsonl").read_text().splitlines()) == 1
-
-
-def test_a_second_pass_and_a_society_play(run, tmp_path):
-    folder = tmp_path / "run"
-    names = "revise,scaffold,draft,resolve,society_mixed,personas"
-    compare(run, folder, *SCRIPTS, f"entry=[{names}]")
-    rows = rows_of(folder)
-    assert {row["state"] for row in rows.values()} == {"finished"}
-    # 192 tokens for two passes; the draft is said once more before it is revised.
-    assert rows["draft"]["caps"] == rows["revise"]["caps"] == "96 per message, 192 per episode"
-    said = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
-    assert said["revise"] == said["draft"] + said["resolve"] > said["resolve"]
 
 
 def test_drafts_of_no_entry_are_refused_before_anything_is_played(run, tmp_path):

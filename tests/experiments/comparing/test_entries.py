@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 from omegaconf import OmegaConf
-from places import CONF
 
-from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 
@@ -109,13 +107,3 @@ def test_a_run_that_has_not_finished_has_no_policy_to_play(tmp_path):
     (tmp_path / "config.yaml").write_text("env: {name: gsm8k}\n")
     with pytest.raises(SettingError, match="has no folder 'policy'"):
         of_runs([str(tmp_path)])
-
-
-def test_characters_and_their_controls_have_equally_many_words():
-    def words_of(name):
-        entry = OmegaConf.load(CONF / "entry" / f"{name}.yaml")
-        told = [entry.say] if isinstance(entry.say, str) else entry.say
-        return {len(split_words(text)) for text in told}
-
-    names = ("personas", "persona_shared", "persona_padded")
-    assert [words_of(name) for name in names] == [{20}] * len(names)

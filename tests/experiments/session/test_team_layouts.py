@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.roster import agent_names, hearing_by_round
 from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
-from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.rollout.play import Start, play
 
 BY_ROLE = {
     "team": {"solver": 1, "helper": 3},
@@ -101,38 +98,3 @@ def test_every_shape_of_the_shipped_game_is_a_dialogue(shape):
     environment = envs.make("gsm8k", tasks=2, **settings)
     observations, _ = environment.reset(seed=0)
     assert set(observations) == set(environment.possible_agents)
-
-
-def test_independent_agents_answer_by_themselves_and_decentralized_ones_debate_for_three_rounds():
-    found = shaped("independent", BY_ROLE)
-    assert (found["rounds"], found["topology"], found["answer"]) == (1, "none", "majority")
-    assert turns("independent", BY_ROLE) == 3 and turns("decentralized", BY_ROLE) == 9
-    assert shaped("decentralized", BY_ROLE)["topology"] == "complete"
-
-
-def test_a_hub_asks_workers_who_answer_to_it_alone():
-    found = shaped("centralized", BY_ROLE)
-    assert found["team"] == {"solver": 1, "helper": 3} and found["answer"] == "solver"
-    # The hub in rounds 0, 2 and 4; three workers in 1 and 3.
-    assert turns("centralized", BY_ROLE) == 9
-    for env in (MAJORITY, JOINT):
-        with pytest.raises(Unfit, match="a hub needs"):
-            shaped("centralized", env)
-
-
-def test_in_a_hybrid_workers_tell_their_neighbours_before_they_tell_the_hub():
-    found = shaped("hybrid", BY_ROLE, 4)
-    # Hub, workers, workers; twice, and the hub at last.
-    assert turns("hybrid", BY_ROLE, 4) == 3 + 4 * 4
-    _, ring, _ = hearing_by_round(found["topology"], agent_names(found["team"]))
-    assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_3")
-    two = hearing_by_round(shaped("hybrid", BY_ROLE, 2)["topology"], ["h_0", "w_0", "w_1"])[1]
-    assert two == {"h_0": (), "w_0": ("w_1",), "w_1": ("w_0",)}
-
-
-@pytest.mark.parametrize("shape", ["independent", "centralized", "decentralized", "hybrid"])
-def test_these_shapes_make_environments_that_are_played_to_the_end(shape):
-    env = envs.make("gsm8k", tasks=3, **shaped(shape, BY_ROLE))
-    starts = [Start(seed) for seed in range(3)]
-    episodes = play([env], ScriptedTeam("oracle").policies(env), starts, seed=0)
-    assert all(one.solved for one in episodes)

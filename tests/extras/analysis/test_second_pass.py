@@ -106,7 +106,7 @@ def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
 
 
 def test_a_comparison_of_the_four_writes_the_parts_and_the_flow_of_answers(run, tmp_path):
-    names = "revise,scaffold,draft,resolve,society_mixed"
+    names = "revise,scaffold,draft,resolve,society"
     few = ["agent=scripted", "evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
     outcome = run("compare", *few, f"entry=[{names}]", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
