@@ -46,7 +46,7 @@ evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps wh
 	done; done
 
 SPORTS := $(EVIDENCE)/sports
-SPORTS_ROOM := env.budget.message=64 env.budget.episode=256 agent.speech.max_reply_tokens=65
+SPORTS_ROOM := env.budget.message=64 env.budget.episode=256 agent.sampling.max_reply_tokens=65
 ROOM := $(SPORTS_ROOM) learner.microbatch_tokens=4096
 # As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
 # more answers are bare, until those are right as well; FROM=start goes without them.
@@ -118,7 +118,7 @@ evidence-own-best: evidence-math-start  ## its own best episodes imitated, from 
 	done; done
 
 HARDER := $(EVIDENCE)/gsm8k_harder
-HARDER_ROOM := env.budget.message=96 env.budget.episode=384 agent.speech.max_reply_tokens=97
+HARDER_ROOM := env.budget.message=96 env.budget.episode=384 agent.sampling.max_reply_tokens=97
 WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
 # A teacher that is silent in nine of ten turns with nothing useful, and never with something.
 DISCREET := $(ONCE) optimizer.lr=2e-4 learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
@@ -148,14 +148,14 @@ evidence-harder-sums: evidence-instructed
 evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
-	    agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
+	    agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
 	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
 	done
 
 # The policy of 0.7 million parameters on levels 2 and 3 with two distractors.
 SMALL := $(EVIDENCE)/small
 SMALL_WORLD := env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 env.budget.message=192 env.budget.episode=768 \
-  agent.speech.max_reply_tokens=193 threads=1 resume=true
+  agent.sampling.max_reply_tokens=193 threads=1 resume=true
 evidence-small: SEEDS := 1 2 3 4 5
 evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evidence.md)
 	$(BIN)/laconic warm-start $(SMALL_WORLD) agent.model=learners/agents/tiny optimizer=muon optimizer.lr=6e-3 train.steps=1500 \
@@ -167,7 +167,7 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evid
 	done
 
 # Rows of others, from the start of evidence-harder that knows silence.
-ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.speech.max_reply_tokens=129
+ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.sampling.max_reply_tokens=129
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
 STRATEGYQA := $(EVIDENCE)/strategyqa
 FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
@@ -176,7 +176,7 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
 	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 train.steps=25 \
+	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 train.steps=25 \
 	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
 	done
 
@@ -186,7 +186,7 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
+	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
 
@@ -259,7 +259,7 @@ evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in t
 	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=40 \
 	  $(ONCE) learner.collect.teacher.best=0.6 evaluation.tasks=64 evaluation.batch=64 seed=0 hydra.run.dir=$(COOP)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) optimizer.lr=5e-5 agent.speech.temperature=0.5 \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) optimizer.lr=5e-5 agent.sampling.temperature=0.5 \
 	    learner.balance_silence=false agent.model=$(COOP)/start/policy train.steps=45 train.tasks_per_step=4 evaluation.tasks=64 \
 	    evaluation.batch=64 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
 	done

@@ -76,8 +76,8 @@ def runs() -> Iterator[Run]:
         name: f"learner={name}"
         for name in ("grpo", "dr_grpo", "dr_mas", "mc_grpo", "agent_gspo", "magrpo")
     }
-    floor = "learner.objective.shortest=8 learner.objective.clip_low=3e-3"
-    floors = {"length floor 8": f"{floor} learner.objective.clip_high=4e-3"}
+    floor = "learner.objective.shortest=8 learner.objective.epsilon=3e-3"
+    floors = {"length floor 8": f"{floor} learner.objective.epsilon_high=4e-3"}
     for series, kind, variants in (
         ("quickstart", QUICK, quick),
         ("prices", SHORT, grid),

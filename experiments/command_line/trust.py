@@ -48,10 +48,10 @@ TAKEN = (
     *(f"agent.{name}" for name in ("gradient_checkpointing", "silent_when_full")),
     *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.shape.*"),
     *(f"agent.lora.{name}" for name in ("rank", "alpha", "target_modules")),
-    *(f"agent.speech.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
-    *(f"agent.speech.{name}" for name in ("thinking_tokens", "temperature", "top_p", "seeded")),
-    *(f"agent.speech.{name}" for name in ("generate_tokens", "limit_field")),
-    *("agent.speech.template.enable_thinking", "agent.speech.template.today"),
+    *(f"agent.sampling.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
+    *(f"agent.sampling.{name}" for name in ("thinking_tokens", "temperature", "top_p", "seeded")),
+    *(f"agent.sampling.{name}" for name in ("generate_tokens", "limit_field")),
+    *("agent.sampling.template.enable_thinking", "agent.sampling.template.today"),
     *(f"engine.{name}" for name in ("page_tokens", "batch_tokens", "concurrency")),
     *("engine.max_staleness", "engine.tolerance", "engine.*_seconds"),
     # The learner, without the folders that it reads.
@@ -88,7 +88,7 @@ TYPED = (
     # transformers loads code from the hub where it is the name of a repository.
     "agent.attn_implementation",
     # Servers, keys, and programs that are started.
-    *("agent.base_url", "agent.api_key_env", "agent.speech.extra_body"),
+    *("agent.base_url", "agent.api_key_env", "agent.sampling.extra_body"),
     *(f"engine.{name}" for name in ("url", "start", "program", "arguments", "environment")),
     "logger.*",
     # What else a folder may build.

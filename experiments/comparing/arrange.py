@@ -150,10 +150,10 @@ def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> N
     # The end of a reply is a token of its own.
     for name, cap, more in (("max_reply_tokens", "message", 1), ("thinking_tokens", "thought", 0)):
         allowed = (env.get("budget") or {}).get(cap)
-        most = (agent.get("speech") or {}).get(name)
-        own = (entry.agent.get("speech") or {}).get(name)
+        most = (agent.get("sampling") or {}).get(name)
+        own = (entry.agent.get("sampling") or {}).get(name)
         if own is None and isinstance(most, int) and isinstance(allowed, int):
-            agent["speech"] = {**agent["speech"], name: max(most, allowed + more)}
+            agent["sampling"] = {**agent["sampling"], name: max(most, allowed + more)}
 
 
 def caps_of(env: Any) -> str:

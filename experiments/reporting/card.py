@@ -250,7 +250,7 @@ def _loading(policy: Path, name: str, team: Mapping[str, str | None]) -> dict[st
 
 
 def _silence_words(run: Run) -> list[str]:
-    nodes = [member.get("speech") or {} for member in _members(run)]
+    nodes = [member.get("sampling") or {} for member in _members(run)]
     return sorted({str(node["silence"]) for node in nodes if "silence" in node}) or ["<silence>"]
 
 

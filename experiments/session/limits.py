@@ -21,29 +21,30 @@ def contradictions(team: Any, environment: ParallelEnv[str, Any, Any]) -> list[s
 
     A reply ends at the smaller of two limits; what a cap allows beyond the other is never used.
     """
-    speeches = {"": getattr(team, "speech", None)} | {
-        f"members.{name}.": getattr(one, "speech", None)
+    settings = {"": getattr(team, "sampling", None)} | {
+        f"members.{name}.": getattr(one, "sampling", None)
         for name, one in getattr(team, "members", {}).items()
     }
     budget = getattr(environment, "budget", None)
     cap, found = getattr(budget, "message", None), []
-    for where, speech in speeches.items():
-        most = getattr(speech, "max_reply_tokens", None)
+    for where, sampling in settings.items():
+        most = getattr(sampling, "max_reply_tokens", None)
         if cap is None or most is None or most == cap + 1:
             continue
         # The token that ends a reply counts among its own, and not among those of a message.
         found.append(
             f"replies end after {min(most, cap + 1)} tokens:"
-            f" agent.{where}speech.max_reply_tokens={most}, env.budget.message={cap} and one to end"
+            f" agent.{where}sampling.max_reply_tokens={most}, env.budget.message={cap} and one to"
+            " end"
         )
     episode = getattr(budget, "episode", None)
     thought = getattr(budget, "thought", None)
-    for where, speech in speeches.items():
-        most = getattr(speech, "thinking_tokens", None)
+    for where, sampling in settings.items():
+        most = getattr(sampling, "thinking_tokens", None)
         if thought is not None and most is not None and thought != most:
             found.append(
                 f"thoughts end after {min(thought, most)} tokens:"
-                f" agent.{where}speech.thinking_tokens={most}, env.budget.thought={thought}"
+                f" agent.{where}sampling.thinking_tokens={most}, env.budget.thought={thought}"
             )
     if cap is not None and episode is not None and episode < cap:
         found.append(

@@ -24,7 +24,7 @@ from laconic.learners.rollout.play import collect
 
 def context_of(cfg: DictConfig) -> Context:
     """Return what the rules have to know of a run's configuration."""
-    ratio = OmegaConf.select(cfg, "learner.objective.ratio", default="none")
+    ratio = OmegaConf.select(cfg, "learner.objective.importance_sampling_level", default="none")
     return Context(ratio != "none", OmegaConf.select(cfg, "learner.charge_power"))
 
 

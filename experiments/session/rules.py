@@ -270,14 +270,14 @@ def _learning_rules() -> dict[str, Rule]:
             _equals("learner/steps", 0.0),
             "step {step}: in the last {rows} updates no reply had a token to learn from, so no"
             " optimizer step was taken. learner.mask_truncated=true leaves out replies that"
-            " agent.speech.max_reply_tokens cuts: raise that number, or set the former to false",
+            " agent.sampling.max_reply_tokens cuts: raise that number, or set the former to false",
         ),
         "no_contrast": Streak(
             WINDOW,
             _equals("learner/groups_without_contrast", 1.0),
             "step {step}: in the last {rows} updates all episodes of every group earned the same,"
             " so there was nothing to compare and nothing was learned. Try easier or harder tasks"
-            " (env.generator), a larger train.group_size, or a higher agent.speech.temperature",
+            " (env.generator), a larger train.group_size, or a higher agent.sampling.temperature",
         ),
         "few_solved": Streak(
             2 * WINDOW,

@@ -73,7 +73,7 @@ def make_engine(cfg: DictConfig) -> Engine:
             raise SettingError(
                 f"engine.{name} would leave out tokens whose probability the loss counts: replies"
                 " that are trained on are drawn from the whole distribution. Leave it out, and set"
-                " agent.speech.temperature"
+                " agent.sampling.temperature"
             )
     engine: Engine = instantiate(node, _convert_="all")
     return engine

@@ -163,7 +163,7 @@ class StepTimer:
     def _bare(self, groups: Sequence[Group], repetition: int) -> float:
         self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
         episodes = [episode for group in groups for episode in group.episodes]
-        limit, most = self._policy.speech.max_reply_tokens, self._policy.generate_tokens
+        limit, most = self._policy.sampling.max_reply_tokens, self._policy.generate_tokens
         bare = [
             self._bare_generate([prompts[row] for row in rows])
             for prompts in prompts_by_round(episodes)
@@ -180,7 +180,7 @@ class StepTimer:
 
     def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
         ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)
-        speech = self._policy.speech
+        sampling = self._policy.sampling
 
         def call() -> None:
             with torch.no_grad():
@@ -188,10 +188,10 @@ class StepTimer:
                     input_ids=ids,
                     attention_mask=mask,
                     do_sample=True,
-                    temperature=speech.temperature,
+                    temperature=sampling.temperature,
                     top_k=0,
                     top_p=1.0,
-                    max_new_tokens=speech.max_reply_tokens,
+                    max_new_tokens=sampling.max_reply_tokens,
                 )
 
         return call

@@ -236,7 +236,7 @@ def scored(
             for index, episode in enumerate(episodes)
             for one in episode_sequences(episode, index, own, "episode", agents)
         ]
-        temperature = policy.speech.temperature
+        temperature = policy.sampling.temperature
         for sequence in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
             generated = zip(sequence.behavior_logprobs, sequence.generated, strict=True)
             logprobs_of[sequence.episode, sequence.agent] = iter(

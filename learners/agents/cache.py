@@ -228,7 +228,7 @@ class ConversationCache:
             self._used = self._max_tokens
             warn_once(
                 "conversations have more than the %d tokens that are kept between rounds; the rest"
-                " is read again in every round. Raise agent.speech.generate_tokens where there is"
+                " is read again in every round. Raise agent.sampling.generate_tokens where there is"
                 " memory",
                 self._max_tokens,
             )

@@ -82,26 +82,26 @@ class ChatCodec:
     """Reads requests and writes replies in the tokens of one model."""
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, speech: SamplingSettings
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sampling: SamplingSettings
     ) -> None:
         """Read the chat template, and find the tokens that end a reply.
 
         Args:
             model: gives the longest conversation, the embeddings and the configured end tokens.
             tokenizer: the model's own.
-            speech: sampling settings of the policy.
+            sampling: sampling settings of the policy.
 
         Raises:
             SettingError: the template or the silence word needs a token without an embedding.
         """
         self.tokenizer = tokenizer
-        self.speech = speech
+        self.sampling = sampling
         self.positions = positions_of(model)
         """Maximum tokens of a conversation; None for no limit."""
-        self._template = ChatTemplate(tokenizer, speech.template)
+        self._template = ChatTemplate(tokenizer, sampling.template)
         self._thoughts = self._template.thoughts
         self._rows = embedding_rows(model)
-        self._silence = SilenceWord(speech.silence)
+        self._silence = SilenceWord(sampling.silence)
         special = self._silence.word in tokenizer.all_special_tokens
         silence_ids = tokenizer.encode(self._silence.word, add_special_tokens=False)
         self._silence_id = silence_ids[0] if special and len(silence_ids) == 1 else None
@@ -119,8 +119,8 @@ class ChatCodec:
         """Finds where the silence word ends a reply."""
         if not self._silence.ends(self._decode(silence_ids)):
             raise SettingError(
-                f"agent.speech.silence={speech.silence!r} cannot be written with the tokenizer of"
-                f" {str(model.name_or_path)!r}, which reads it back as"
+                f"agent.sampling.silence={sampling.silence!r} cannot be written with the tokenizer"
+                f" of {str(model.name_or_path)!r}, which reads it back as"
                 f" {self._decode(silence_ids)!r}; choose another word"
             )
         self._warned = False
@@ -129,9 +129,9 @@ class ChatCodec:
         """Return the tokens that a request puts before the reply."""
         if request.history:
             return self._template.next_prompt(request.text, request.history[-1].reply_ids)
-        speech = self.speech
+        sampling = self.sampling
         general, own = first_text(
-            request.text, request.general, speech.silence, speech.explain_silence
+            request.text, request.general, sampling.silence, sampling.explain_silence
         )
         return self._template.first_prompt(own, general)
 
@@ -154,9 +154,9 @@ class ChatCodec:
         ids = self.write(message)[: self.limit(request, [*conversation(request.history), *new])]
         return self.reply_with(request, new, ids, (0.0,) * len(ids))
 
-    def room(self, length: int) -> int:
+    def max_new_tokens(self, length: int) -> int:
         """Return the maximum tokens of a reply to a conversation of this length."""
-        most = self.speech.max_reply_tokens
+        most = self.sampling.max_reply_tokens
         return most if self.positions is None else max(0, min(most, self.positions - length))
 
     def reply_with(
@@ -179,7 +179,7 @@ class ChatCodec:
         size = self.reply_end.length(ids)
         if self._thoughts is not None:
             # One limit held for thought and message together while they were sampled.
-            most = self.speech.max_reply_tokens
+            most = self.sampling.max_reply_tokens
             if request.max_tokens is not None:
                 most = min(most, request.max_tokens + 1)
             fits = self._thoughts.within(ids, self._thinking(request), most)
@@ -208,15 +208,15 @@ class ChatCodec:
 
     def limit(self, request: Request, prompt: Sequence[int]) -> int:
         """Return the maximum tokens of this reply: thought, message and end token."""
-        limit = self.speech.max_reply_tokens
+        limit = self.sampling.max_reply_tokens
         if request.max_tokens is not None:
             limit = min(limit, request.max_tokens + 1)
         if self._thoughts and self._thoughts.offered:
             limit += self._thinking(request) + self._thoughts.count
         if self.positions is None:
             return limit
-        room = max(0, self.positions - len(prompt))
-        if room == 0 and not self._warned:
+        free = max(0, self.positions - len(prompt))
+        if free == 0 and not self._warned:
             self._warned = True
             log.warning(
                 "the conversation of %s has %d tokens and fills the %s positions of its model; it"
@@ -225,7 +225,7 @@ class ChatCodec:
                 len(prompt),
                 self.positions,
             )
-        return min(limit, room)
+        return min(limit, free)
 
     def _thought(self, reply_ids: Sequence[int]) -> str:
         """Return the thought of a reply, as an environment will read it.
@@ -245,7 +245,7 @@ class ChatCodec:
 
     def _thinking(self, request: Request) -> int:
         """Return the maximum tokens of a thought, without its markers."""
-        most, accepted = self.speech.thinking_tokens, request.max_thought_tokens
+        most, accepted = self.sampling.thinking_tokens, request.max_thought_tokens
         return most if accepted is None else min(most, accepted)
 
     def _text(self, reply_ids: Sequence[int]) -> str:
@@ -272,7 +272,7 @@ class ChatCodec:
         if beyond is not None:
             name, token = str(model.name_or_path), self.tokenizer.convert_ids_to_tokens(beyond)
             raise SettingError(
-                f"agent.model={name!r}: its chat template or agent.speech.silence needs the token"
+                f"agent.model={name!r}: its chat template or agent.sampling.silence needs the token"
                 f" {token!r} (id {beyond}), but the model has embeddings for {self._rows} tokens"
                 f" and its tokenizer {len(self.tokenizer)} tokens; use the tokenizer that the model"
                 " was trained with, or resize its embeddings (model.resize_token_embeddings)"

@@ -58,7 +58,7 @@ class HFTeam:
     sharing: Sharing = "shared"
     """`shared`: one policy for all agents. `separate`: each agent has its own, alike at first.
     `lora`: each agent has its own adapter, alike at first, on a common frozen base."""
-    speech: SamplingSettings = field(default_factory=SamplingSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
     """How the policies speak."""
     lora: Lora = field(default_factory=Lora)
     """The form of the adapters; only `sharing=lora` has any."""
@@ -121,7 +121,7 @@ class HFTeam:
             "env.budget.message": 255,
             "env.budget.episode": 1020,
             "optimizer.lr": rate,
-            "learner.objective.normalizer": float(self.speech.max_reply_tokens),
+            "learner.objective.normalizer": float(self.sampling.max_reply_tokens),
             # A teacher that tells the two kinds of silence apart.
             f"{teacher}.silent_informed": 0.0,
             f"{teacher}.silent_uninformed": 0.6,
@@ -234,7 +234,7 @@ class HFTeam:
         policy = HFPolicy(
             model,
             self.tokenizer,
-            self.speech,
+            self.sampling,
             adapter=adapter,
             recompute_logprobs=self.recompute_logprobs,
             precision=precision,

@@ -40,7 +40,7 @@ class HFPolicy(ChatCodec):
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        speech: SamplingSettings,
+        sampling: SamplingSettings,
         *,
         adapter: Adapter | None = None,
         recompute_logprobs: bool | None = None,
@@ -51,7 +51,7 @@ class HFPolicy(ChatCodec):
         Args:
             model: parameters that require no gradient are never trained.
             tokenizer: the model's own.
-            speech: sampling settings.
+            sampling: sampling settings.
             adapter: adapter within the model; if given, it alone is trained and saved.
             recompute_logprobs: whether behavior log-probabilities are recomputed before an update,
                 by the same pass as in training, instead of taking those of the sampling. In
@@ -59,7 +59,7 @@ class HFPolicy(ChatCodec):
                 unless the precision is exact.
             precision: types of weights and passes.
         """
-        super().__init__(model, tokenizer, speech)
+        super().__init__(model, tokenizer, sampling)
         self.model = model.eval()
         self.precision = precision
         self._recompute = recompute_logprobs
@@ -70,7 +70,7 @@ class HFPolicy(ChatCodec):
         """Optimizer settings of this policy that differ from those of the learner."""
         self._adapter = adapter
         self._cache: ConversationCache | None = None
-        self.generate_tokens = speech.generate_tokens or default_tokens(model)
+        self.generate_tokens = sampling.generate_tokens or default_tokens(model)
         # A hub model may bring top-k, top-p or penalties; recorded log-probabilities ignore them.
         self.model.generation_config = GenerationConfig(
             eos_token_id=list(self.end_ids) or None, pad_token_id=self.pad_id
@@ -106,7 +106,7 @@ class HFPolicy(ChatCodec):
         try:
             sampled = self._sample(texts, limits, ends, seed, greedy)
         except (MemoryError, RuntimeError) as error:
-            refuse_memory(error, "agent.speech.generate_tokens")
+            refuse_memory(error, "agent.sampling.generate_tokens")
             raise
         return [
             self.reply_with(request, prompt, *reply)
@@ -275,7 +275,7 @@ class HFPolicy(ChatCodec):
         self, request: Request, new: tuple[int, ...], limit: int, seed: int, greedy: bool
     ) -> Prompt:
         ids = (*conversation(request.history), *new)
-        temperature = 0.0 if greedy else self.speech.temperature
+        temperature = 0.0 if greedy else self.sampling.temperature
         return Prompt(ids, limit, self.end_ids, temperature, seed, reply_end=self.reply_end)
 
     def _sample(
@@ -294,7 +294,7 @@ class HFPolicy(ChatCodec):
             for rows in batches(lengths, limits, self.positions, self.generate_tokens):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
-                    temperature=self.speech.temperature,
+                    temperature=self.sampling.temperature,
                     greedy=greedy,
                     end_ids=self.end_ids,
                     pad_id=self.pad_id,

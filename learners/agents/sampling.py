@@ -47,19 +47,19 @@ class SamplingSettings:
     def __post_init__(self) -> None:
         """Check ranges."""
         check_word(self.silence)
-        check_count("speech.max_reply_tokens", self.max_reply_tokens)
-        check_count("speech.thinking_tokens", self.thinking_tokens)
+        check_count("sampling.max_reply_tokens", self.max_reply_tokens)
+        check_count("sampling.thinking_tokens", self.thinking_tokens)
         if self.generate_tokens is not None:
-            check_count("speech.generate_tokens", self.generate_tokens)
+            check_count("sampling.generate_tokens", self.generate_tokens)
         # Evaluation is greedy by itself.
-        number("agent.speech.temperature", self.temperature, above=0)
+        number("agent.sampling.temperature", self.temperature, above=0)
 
 
 def check_word(silence: object) -> None:
     """Refuse a silence word that is empty, or white space (`SettingError`)."""
     if not isinstance(silence, str) or not silence.strip():
         raise SettingError(
-            f"agent.speech.silence must be a word, such as <silence>; got {silence!r}"
+            f"agent.sampling.silence must be a word, such as <silence>; got {silence!r}"
         )
 
 

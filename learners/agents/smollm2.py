@@ -26,7 +26,7 @@ class SmolLM2Team(HFTeam):
 
     model: str | None = None  # type: ignore[assignment]  # a name from the start of __post_init__ on
     """Folder or name of the weights; None takes `folders.find_smollm2()`."""
-    speech: SamplingSettings = field(default_factory=SmolLM2SamplingSettings)
+    sampling: SamplingSettings = field(default_factory=SmolLM2SamplingSettings)
     """Sampling settings."""
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ MAX_SECONDS = 2.0
 MAX_CHARACTERS = 1_000_000
 """Maximum characters of a rendered conversation of a few words."""
 TODAY = "2026-01-01"
-"""Date that chat templates show, unless `agent.speech.template.today` sets another one."""
+"""Date that chat templates show, unless `agent.sampling.template.today` sets another one."""
 _TODAY_CALL = re.compile(r"""strftime_now\(\s*(?P<quote>['"])(?P<format>.*?)(?P=quote)\s*\)""")
 """Call with which a chat template writes the present date."""
 _SYSTEM = "\ue000system\ue001"
@@ -297,7 +297,7 @@ def _with_fixed_date(
         date = datetime.fromisoformat(today)
     except ValueError:
         raise SettingError(
-            f"agent.speech.template.today must be a date such as {TODAY}; got {today!r}"
+            f"agent.sampling.template.today must be a date such as {TODAY}; got {today!r}"
         ) from None
     if "strftime_now" not in str(tokenizer.chat_template):
         return settings
@@ -305,7 +305,7 @@ def _with_fixed_date(
     fixed = _TODAY_CALL.sub(lambda call: repr(date.strftime(call["format"])), template)
     warn_once(
         "the chat template of %s shows the date; it is %s in every run, so that prompts stay the"
-        " same (agent.speech.template.today)",
+        " same (agent.sampling.template.today)",
         tokenizer.name_or_path or "this tokenizer",
         today,
     )
@@ -348,7 +348,7 @@ def _parts(
         shown = {name: value for name, value in settings.items() if name != "chat_template"}
         raise SettingError(
             "the chat template of this tokenizer refuses a conversation of user, assistant, user"
-            f" with agent.speech.template={shown!r}: {error}"
+            f" with agent.sampling.template={shown!r}: {error}"
         ) from error
     try:
         opening, rest = rendered.split(_FIRST)

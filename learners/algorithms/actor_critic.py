@@ -53,10 +53,10 @@ MakeCritic = Callable[..., Critic]
 class PPO(Objective):
     """Loss of PPO on the tokens of replies: an `Objective` with other defaults."""
 
-    ratio: Ratio = "token"
+    importance_sampling_level: Ratio = "token"
     """Importance ratio of each token; see `Objective`."""
-    clip_high: float = 0.2
-    """Upper clip, the same as `clip_low`; see `Objective`."""
+    epsilon_high: float = 0.2
+    """Upper clip, the same as `epsilon`; see `Objective`."""
     average: Average = "token"
     """Mean over all generated tokens; see `Objective`."""
 

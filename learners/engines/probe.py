@@ -122,9 +122,9 @@ class ProbeReference:
         return {
             name: Prompt(
                 self.texts[name],
-                min(limit, policy.room(len(self.texts[name]))),
+                min(limit, policy.max_new_tokens(len(self.texts[name]))),
                 policy.end_ids,
-                policy.speech.temperature,
+                policy.sampling.temperature,
                 seed=version,
             )
             for name, policy in self._team.items()
@@ -246,7 +246,7 @@ def continue_prompt(policy: HFPolicy, state: PromptState, ids: Sequence[int]) ->
 
 
 def _log_softmax(logits: Tensor, policy: HFPolicy) -> Tensor:
-    return torch.log_softmax(logits.float() / policy.speech.temperature, dim=-1).cpu()
+    return torch.log_softmax(logits.float() / policy.sampling.temperature, dim=-1).cpu()
 
 
 def default_tolerance(server: str | None, trainer: str) -> float:

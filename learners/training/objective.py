@@ -4,7 +4,7 @@ GSPO (Group Sequence Policy Optimization, arXiv 2507.18071, eq. 5 to 7) has one 
 sequence, the exponential of the mean log-ratio over its generated tokens:
 
     s = exp( mean_t [ current_logprobs_t - behavior_logprobs_t ] )
-    loss = - mean over sequences of  min( s A, clip(s, 1 - clip_low, 1 + clip_high) A )
+    loss = - mean over sequences of  min( s A, clip(s, 1 - epsilon, 1 + epsilon_high) A )
 
 The length floor `shortest` divides the sum of log-ratios by at least that number of tokens. The
 ratio of a reply of one or two tokens then moves no further than that of a message.
@@ -134,10 +134,10 @@ class Objective(ObjectiveSettings):
         Raises:
             SettingError: `kl` is above 0 and there are no reference log-probabilities.
         """
-        if self.kl > 0 and inputs.reference_logprobs is None:
+        if self.beta > 0 and inputs.reference_logprobs is None:
             raise SettingError(
-                f"learner.objective.kl={self.kl!r}, but there are no reference_logprobs to measure"
-                " it from; keep a reference policy or set learner.objective.kl=0"
+                f"learner.objective.beta={self.beta!r}, but there are no reference_logprobs to"
+                " measure it from; keep a reference policy or set learner.objective.beta=0"
             )
         mask = inputs.generated_mask
         counts = mask.sum(1)
@@ -154,7 +154,7 @@ class Objective(ObjectiveSettings):
         if ratio is None:
             per_token = -advantages * current
         else:
-            low, high = 1 - self.clip_low, 1 + self.clip_high
+            low, high = 1 - self.epsilon, 1 + self.epsilon_high
             surrogate = torch.minimum(ratio * advantages, ratio.clamp(low, high) * advantages)
             per_token = -surrogate.expand_as(current)
             moved = (ratio.detach() - 1).abs() > MOVED
@@ -170,8 +170,8 @@ class Objective(ObjectiveSettings):
             reference = _generated(inputs.reference_logprobs.detach(), mask)
             reference_kl = _k3(reference - current)
             rows["reference_kl"] = (reference_kl * mask).sum(1)
-            if self.kl > 0:
-                losses = losses + self.kl * _mean(reference_kl, mask)
+            if self.beta > 0:
+                losses = losses + self.beta * _mean(reference_kl, mask)
         if self.average != "sequence":
             losses = losses * counts
         if self.average == "sum":
@@ -183,7 +183,7 @@ class Objective(ObjectiveSettings):
 
     def has_gradient(self, advantage: float) -> bool:
         """Return whether a sequence of this advantage can have a loss or gradient other than 0."""
-        return self.kl > 0 or advantage != 0
+        return self.beta > 0 or advantage != 0
 
     def divisor(self, sequences: int, tokens: int) -> float:
         """Return `LossInputs.divisor` of a batch of this many sequences and tokens; at least 1."""
@@ -191,11 +191,11 @@ class Objective(ObjectiveSettings):
 
     def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
         """Return ratios (sequences, 1) or (sequences, tokens); None for plain policy gradient."""
-        if self.ratio == "none":
+        if self.importance_sampling_level == "none":
             return None
-        if self.ratio == "sequence":
+        if self.importance_sampling_level == "sequence":
             log_ratio = _mean(log_ratio, mask, self.shortest)[:, None]
-        elif self.ratio == "sequence_token":
+        elif self.importance_sampling_level == "sequence_token":
             # The value of the sequence ratio on every token, with the gradient of the token alone.
             counts = mask.sum(1, keepdim=True)
             zero = (log_ratio - log_ratio.detach()) * counts / counts.clamp(min=self.shortest)

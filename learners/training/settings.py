@@ -28,13 +28,13 @@ Kind = Literal[
 class ObjectiveSettings:
     """Importance ratio, clipping, KL to the reference, and averaging of the loss."""
 
-    ratio: Ratio = "sequence"
+    importance_sampling_level: Ratio = "sequence"
     """Importance ratio; see `learners.training.objective`."""
-    clip_low: float = 0.2
-    """Clip of ratios below 1 - clip_low where the advantage is negative; 1 clips none."""
-    clip_high: float = 0.25
-    """Clip of ratios above 1 + clip_high where the advantage is positive; inf clips none."""
-    kl: float = 0.0
+    epsilon: float = 0.2
+    """Clip of ratios below 1 - epsilon where the advantage is negative; 1 clips none."""
+    epsilon_high: float = 0.25
+    """Clip of ratios above 1 + epsilon_high where the advantage is positive; inf clips none."""
+    beta: float = 0.0
     """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
     d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
     average: Average = "sequence"
@@ -52,18 +52,26 @@ class ObjectiveSettings:
 
     def __post_init__(self) -> None:
         """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
-        choice("learner.objective.ratio", self.ratio, get_args(Ratio))
+        choice(
+            "learner.objective.importance_sampling_level",
+            self.importance_sampling_level,
+            get_args(Ratio),
+        )
         choice("learner.objective.average", self.average, get_args(Average))
-        number("learner.objective.clip_low", self.clip_low, above=0, highest=1)
-        number("learner.objective.clip_high", self.clip_high, above=0, finite=False)
-        number("learner.objective.kl", self.kl, lowest=0)
+        number("learner.objective.epsilon", self.epsilon, above=0, highest=1)
+        number("learner.objective.epsilon_high", self.epsilon_high, above=0, finite=False)
+        number("learner.objective.beta", self.beta, lowest=0)
         number("learner.objective.normalizer", self.normalizer, above=0)
         whole("learner.objective.shortest", self.shortest, 1)
-        if self.shortest > 1 and self.ratio not in ("sequence", "sequence_token"):
+        if self.shortest > 1 and self.importance_sampling_level not in (
+            "sequence",
+            "sequence_token",
+        ):
             raise SettingError(
                 f"learner.objective.shortest={self.shortest} is a length in the ratio of a"
-                f" sequence, and learner.objective.ratio={self.ratio}; set"
-                " learner.objective.ratio=sequence, or learner.objective.shortest=1"
+                f" sequence, and got"
+                f" learner.objective.importance_sampling_level={self.importance_sampling_level};"
+                " set it to sequence, or set learner.objective.shortest=1"
             )
 
 
@@ -96,8 +104,9 @@ class CorrectionSettings:
             return replace(self, kind=kind)
         if per_sequence and self.kind.startswith("token"):
             raise SettingError(
-                f"learner.correction={self.kind} weighs tokens, and learner.objective.ratio={ratio}"
-                " has one ratio for a whole sequence; take sequence_truncate, or a ratio per token"
+                f"learner.correction={self.kind} weighs tokens, and"
+                f" learner.objective.importance_sampling_level={ratio} has one ratio for a whole"
+                " sequence; take sequence_truncate, or a ratio per token"
             )
         return self
 
@@ -129,7 +138,7 @@ class StepSettings:
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        self.correction.of_ratio(self.objective.ratio)
+        self.correction.of_ratio(self.objective.importance_sampling_level)
         whole("learner.minibatches", self.minibatches, 1)
         whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
         whole("learner.warmup_updates", self.warmup_updates, 0)

@@ -115,7 +115,7 @@ class Trainer:
         self.settings = settings or UpdateSettings()
         self._processes = processes
         self._reference: PreTrainedModel | None = None
-        if self.settings.objective.kl > 0:
+        if self.settings.objective.beta > 0:
             self._reference = share_frozen(policy.model).requires_grad_(False)
         for model in (policy.model, self._reference):
             if model is not None and not policy.adapted:
@@ -159,7 +159,7 @@ class Trainer:
         policy, settings = self.policy, self.settings
         # The behavior policy can differ from the trained one after the first of several steps, and
         # when an engine sampled. Otherwise the training pass itself gives its log-probabilities.
-        moves = settings.minibatches > 1 and settings.objective.ratio != "none"
+        moves = settings.minibatches > 1 and settings.objective.importance_sampling_level != "none"
         differs = moves or policy.sampler is not None
         changes = Changes(self.parameters) if updates == 0 else None
         try:
@@ -244,7 +244,7 @@ class Trainer:
         """
         policy, reference = self.policy, None
         batch = collate(sequences, policy.pad_id, policy.device)
-        temperature = policy.speech.temperature
+        temperature = policy.sampling.temperature
         with policy.computing():
             if self._reference is not None:
                 with torch.no_grad():
@@ -252,7 +252,10 @@ class Trainer:
             current = current_logprobs(policy.model, batch, temperature)
         rollout, weights = None, None
         if any(sequence.rollout_logprobs is not None for sequence in sequences):
-            rollout, ratio = batch.rollout_logprobs, self.settings.objective.ratio
+            rollout, ratio = (
+                batch.rollout_logprobs,
+                self.settings.objective.importance_sampling_level,
+            )
             weights = self.settings.correction.weights(
                 batch.behavior_logprobs, rollout, batch.generated_mask, ratio
             )
@@ -279,7 +282,7 @@ class Trainer:
         all processes make the same number of passes.
         """
         policy, processes = self.policy, self._processes
-        max_tokens, temperature = self.settings.microbatch_tokens, policy.speech.temperature
+        max_tokens, temperature = self.settings.microbatch_tokens, policy.sampling.temperature
         keep_rollout = policy.sampler is not None
         learned = self._with_gradient(sequences)
 

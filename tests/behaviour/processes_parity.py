@@ -33,7 +33,7 @@ from laconic.learners.training import logprobs
 SETTINGS = (
     "agent=tiny",
     # Long enough for answers, so that groups have a contrast.
-    "agent.speech.max_reply_tokens=32",
+    "agent.sampling.max_reply_tokens=32",
     "env.tasks=20",
     "learner.decay_updates=null",
     "learner.minibatches=2",

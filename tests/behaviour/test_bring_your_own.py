@@ -257,7 +257,12 @@ def test_agents_of_any_name_have_weights_of_their_own_within_the_run_and_are_loa
     team = json.loads((folder / "policy" / "team.json").read_text())
     assert team == {"team/a": "team%2Fa", "../b": "%2E.%2Fb"}
     model = [f"agent.model={folder}/policy", "agent.sharing=separate", "evaluation.tasks=2"]
-    again = [*target, *model, "agent.speech.max_reply_tokens=4", f"hydra.run.dir={tmp_path}/again"]
+    again = [
+        *target,
+        *model,
+        "agent.sampling.max_reply_tokens=4",
+        f"hydra.run.dir={tmp_path}/again",
+    ]
     outcome = run("evaluate", *again)
     assert outcome.code == 0, outcome.err
     assert len(rows(tmp_path / "again" / "episodes.jsonl")) == 2
@@ -279,7 +284,7 @@ def test_agents_without_names_are_refused_in_a_line_that_leaves_nothing(run, sma
 def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_folder, rows, tmp_path):
     target = "+env._target_=my_package.Password"
     wanted = ["evaluation.tasks=3", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}"]
-    outcome = run("evaluate", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    outcome = run("evaluate", "~env", target, *wanted, "agent.sampling.max_reply_tokens=4")
     assert outcome.code == 0, outcome.err
     assert len(rows(tmp_path / "episodes.jsonl")) == 3
 
@@ -297,7 +302,7 @@ def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(
 ):
     wanted = ["evaluation.tasks=2", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}/c"]
     target = f"+env._target_={__name__}.Guests"
-    outcome = run("compare", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    outcome = run("compare", "~env", target, *wanted, "agent.sampling.max_reply_tokens=4")
     assert outcome.code == 0, outcome.err
     rows = json.loads((tmp_path / "c" / "comparison.json").read_text())["entries"]
     states = {row["name"]: row["state"] for row in rows}

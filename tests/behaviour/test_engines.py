@@ -192,7 +192,7 @@ def test_an_evaluation_of_a_run_samples_by_an_engine(run, served, server, rows, 
 @pytest.mark.slow
 def test_a_comparison_by_an_engine_has_the_same_rows(run, server, policy_folder, tmp_path):
     settings = [f"agent.model={policy_folder}", "entry=[team,single,silent]", "evaluation.tasks=3"]
-    settings += ["agent.speech.max_reply_tokens=8", "threads=1"]
+    settings += ["agent.sampling.max_reply_tokens=8", "threads=1"]
     entries, before = {}, len(server.paths("/v1/completions"))
     for name, engine in {"own": [], "vllm": [f"engine.url={server.url}"]}.items():
         folder = tmp_path / name

@@ -26,7 +26,7 @@ def mixed(small, policy_folder) -> list[str]:
         "agent=mixed",
         "+agent@agent.members.helper_1=scripted",
         *(f"agent.members.{name}.model={policy_folder}" for name in ("solver", "helper")),
-        *(f"agent.members.{name}.speech.max_reply_tokens=12" for name in ("solver", "helper")),
+        *(f"agent.members.{name}.sampling.max_reply_tokens=12" for name in ("solver", "helper")),
     ]
 
 
@@ -70,7 +70,7 @@ def test_adapters_are_trained_resumed_and_evaluated(run, small, tmp_path, timele
         *(
             one
             for one in small
-            if one.startswith(("agent.speech", "env.", "evaluation", "threads"))
+            if one.startswith(("agent.sampling", "env.", "evaluation", "threads"))
         ),
         f"hydra.run.dir={tmp_path}/evaluated",
     )

@@ -77,8 +77,8 @@ def proxied(fault_server, real):
         f"agent.base_url={fault_server.base_url}",
         f"agent.tokenizer={PATH}",
         "env.instructions=brief",
-        "agent.speech.explain_silence=false",
-        "agent.speech.max_reply_tokens=49",
+        "agent.sampling.explain_silence=false",
+        "agent.sampling.max_reply_tokens=49",
         "agent.limits.concurrency=3",
         "agent.limits.timeout_seconds=15",
         *COMMON,
@@ -120,8 +120,8 @@ def test_served_weights_say_word_for_word_what_local_ones_say(
 
 
 def play_here():
-    speech = SamplingSettings(explain_silence=False, max_reply_tokens=49)
-    team = HFTeam(str(PATH), speech=speech, instructions="brief", device="cpu")
+    sampling = SamplingSettings(explain_silence=False, max_reply_tokens=49)
+    team = HFTeam(str(PATH), sampling=sampling, instructions="brief", device="cpu")
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
 

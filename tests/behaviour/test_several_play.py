@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 def given(policy_folder):
     return [
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=8",
+        "agent.sampling.max_reply_tokens=8",
         "evaluation.tasks=7",
         "evaluation.batch=3",
         "threads=1",

@@ -115,7 +115,7 @@ def test_two_processes_leave_one_run_that_any_number_goes_on_with(
 def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
     start, processes, wanted, tmp_path, timeless
 ):
-    wanted = [*wanted, "learner.objective.kl=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
+    wanted = [*wanted, "learner.objective.beta=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
     wanted += ["evaluation.demand=2"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     finished(start(2, *wanted, folders=(whole,) * 2))
@@ -144,7 +144,12 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
 def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(
     start, wanted, tmp_path, timeless
 ):
-    wanted = [*wanted, "train.checkpoint_every=1", "optimizer.lr=1e-4", "learner.objective.kl=0.1"]
+    wanted = [
+        *wanted,
+        "train.checkpoint_every=1",
+        "optimizer.lr=1e-4",
+        "learner.objective.beta=0.1",
+    ]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     finished(start(2, *wanted, folders=(whole,) * 2, environment=FSDP))
     # The second process is killed before its shards of the second step.

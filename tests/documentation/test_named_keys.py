@@ -27,7 +27,7 @@ OWN = {
     *(
         "evaluation.after.longest._target_",
         "logger.mine",
-        "agent.speech.extra_body.chat_template_kwargs.enable_thinking",
+        "agent.sampling.extra_body.chat_template_kwargs.enable_thinking",
     ),
     # Attributes of objects in Python.
     *("env.act_tokens", "env.layout.parts", "env.metadata", "env.outcome", "env.render_mode"),
@@ -122,8 +122,8 @@ PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "SEC
 
 
 def test_a_key_that_does_not_exist_is_noticed(known):
-    assert _unknown("lower agent.speech.generate_batch or env.rounds", known) == {
-        "agent.speech.generate_batch"
+    assert _unknown("lower agent.sampling.generate_batch or env.rounds", known) == {
+        "agent.sampling.generate_batch"
     }
 
 
@@ -155,7 +155,7 @@ def test_every_key_that_a_resumed_run_may_change_exists(known):
 @pytest.mark.parametrize(
     "key",
     [
-        *("agent.speech.generate_tokens", "agent.members.helper.speech.generate_tokens"),
+        *("agent.sampling.generate_tokens", "agent.members.helper.sampling.generate_tokens"),
         *("learner.microbatch_tokens", "learner.collect.microbatch_tokens", "threads"),
         *("agent.gradient_checkpointing", "train.steps", "engine.url"),
     ],

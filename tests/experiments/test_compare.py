@@ -141,7 +141,7 @@ def test_an_entry_of_ones_own_takes_a_line(run, policy_folder, tmp_path):
         "entry=oracle",
         f"+entries.mine.agent.model={policy_folder}",
         "+entries.mine.env.topology=complete",
-        "+entries.mine.agent.speech.max_reply_tokens=6",
+        "+entries.mine.agent.sampling.max_reply_tokens=6",
         *SMALL,
     )
     assert list(rows_of(folder)) == ["oracle", "mine"]

@@ -97,7 +97,7 @@ def qwen3(folder):
     return [
         "agent=hf",
         f"agent.model={folder}",
-        "agent.speech.max_reply_tokens=8",
+        "agent.sampling.max_reply_tokens=8",
         "evaluation.batch=64",
         "threads=1",
     ]
@@ -200,7 +200,7 @@ def test_the_training_part_of_a_source_can_be_evaluated_on(run, gsm8k_folder, tm
 
 def test_how_many_are_played_at_a_time_changes_nothing(run, tmp_path, rows, policy_folder):
     command = ["evaluate", f"agent.model={policy_folder}", "evaluation.tasks=5", "threads=1"]
-    command.append("agent.speech.max_reply_tokens=6")
+    command.append("agent.sampling.max_reply_tokens=6")
     for batch in (1, 3, 250):
         outcome = run(*command, f"evaluation.batch={batch}", f"hydra.run.dir={tmp_path}/{batch}")
         assert outcome.code == 0, outcome.err
@@ -216,7 +216,7 @@ def test_an_interrupted_evaluation_keeps_what_was_played(processes, policy_folde
     ended = processes.run(
         "evaluate",
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=6",
+        "agent.sampling.max_reply_tokens=6",
         "evaluation.tasks=10",
         "evaluation.batch=2",
         "threads=1",
@@ -254,7 +254,7 @@ def test_an_environment_of_the_users_own_is_evaluated(run, outside, policy_folde
         f"{outside}/conf",
         "env=echo",
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=6",
+        "agent.sampling.max_reply_tokens=6",
         "evaluation.tasks=3",
         "threads=1",
         f"hydra.run.dir={tmp_path}/run",

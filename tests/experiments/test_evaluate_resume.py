@@ -202,7 +202,7 @@ def test_a_local_policy_killed_midway_plays_no_finished_episode_again(
     command = [
         "evaluate",
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=6",
+        "agent.sampling.max_reply_tokens=6",
         "evaluation.tasks=10",
         "evaluation.batch=2",
         "threads=1",

@@ -146,7 +146,7 @@ def test_what_a_run_folder_says_is_text_on_a_card(trained, tmp_path, text):
     shutil.copytree(trained[0] / "policy", policy)
     found = read_run(trained[0])
     usual, _ = _tokens(model_card(found, policy, "me/team").text)
-    settings = {**found.settings, "agent": {**found.group("agent"), "speech": {"silence": text}}}
+    settings = {**found.settings, "agent": {**found.group("agent"), "sampling": {"silence": text}}}
     settings["env"] = {**found.group("env"), "name": text, "instructions": text, "source": text}
     settings["env"]["reward"] = {"price": text, "normalizer": text, "charge": text, "when": text}
     found = replace(

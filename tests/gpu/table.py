@@ -47,7 +47,7 @@ COMMON = {
     "learner.advantages.scale": "none",
     "threads": None,
 }
-STEP = {"train.tasks_per_step": 4, "train.group_size": 8, "agent.speech.max_reply_tokens": 64}
+STEP = {"train.tasks_per_step": 4, "train.group_size": 8, "agent.sampling.max_reply_tokens": 64}
 ROUNDS, REPETITIONS = (2, 8), 2
 PRECISIONS = ("float32", "bfloat16_autocast", "bfloat16")
 

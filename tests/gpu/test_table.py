@@ -26,7 +26,7 @@ TINY = Qwen3Config(
 SIZES = {
     "train.tasks_per_step": 1,
     "train.group_size": 2,
-    "agent.speech.max_reply_tokens": 6,
+    "agent.sampling.max_reply_tokens": 6,
     "env.tasks": 4,
 }
 

@@ -20,7 +20,7 @@ def test_a_rollout_that_needs_too_much_memory_names_the_setting(make_policy):
     with pytest.raises(OutOfMemoryError) as caught:
         policy.reply([Request("solver_0", "Hi")], seed=0, greedy=True)
     message = str(caught.value)
-    assert "memory ran out" in message and "lower agent.speech.generate_tokens" in message
+    assert "memory ran out" in message and "lower agent.sampling.generate_tokens" in message
     assert "\n" not in message and len(message) < 400
 
 

@@ -75,11 +75,13 @@ def _dataset() -> Any:
 
 def set_loss(trainer: Any, ours: Objective) -> None:
     """Ask TRL for the loss that `ours` describes."""
-    trainer.importance_sampling_level = "token" if ours.ratio == "token" else "sequence"
+    trainer.importance_sampling_level = (
+        "token" if ours.importance_sampling_level == "token" else "sequence"
+    )
     trainer.loss_type = {"sequence": "grpo", "token": "bnpo", "sum": "dr_grpo"}[ours.average]
     trainer.max_completion_length = int(ours.normalizer)
-    trainer.epsilon_low, trainer.epsilon_high = ours.clip_low, ours.clip_high
-    trainer.beta = ours.kl
+    trainer.epsilon_low, trainer.epsilon_high = ours.epsilon, ours.epsilon_high
+    trainer.beta = ours.beta
     trainer.current_gradient_accumulation_steps = 1
     trainer.model.train()
 
@@ -111,7 +113,7 @@ def cases() -> list[Any]:
     found: list[Case] = []
     for low, high in (PAPER, WIDE):
         for kl in (0.0, 0.04):
-            changed = {"clip_low": low, "clip_high": high, "kl": kl}
+            changed = {"epsilon": low, "epsilon_high": high, "beta": kl}
             found += [(name, changed) for name in ("gspo", "gspo_token", "grpo", "dr_grpo")]
     found.append(("grpo", {"average": "token"}))
     return [
@@ -146,7 +148,7 @@ def test_the_loss_and_its_gradient_in_the_logprobs_equal_trls(
     ours = replace(method(case[0]).objective, **case[1])
     batch = conversations(seed)
     behaviour = batch.behavior_logprobs
-    current = drifted(behaviour, seed, 6 * ours.clip_high).requires_grad_()
+    current = drifted(behaviour, seed, 6 * ours.epsilon_high).requires_grad_()
     reference = drifted(behaviour, seed + 100, 0.3)
     set_loss(trainer, ours)
     monkeypatch.setattr(
@@ -185,7 +187,7 @@ def test_the_loss_and_its_gradient_in_the_parameters_equal_trls(
     model = trainer.model
     parameters = [one for one in model.parameters() if one.requires_grad]
     current = logprobs_of(model, batch)
-    behaviour = drifted(current, seed, 6 * ours.clip_high)
+    behaviour = drifted(current, seed, 6 * ours.epsilon_high)
     reference = drifted(current, seed + 100, 0.3)
     outputs = ours(
         LossInputs(current, behaviour, batch.generated_mask, batch.advantages, reference)

@@ -42,7 +42,7 @@ AVERAGES = {"sequence": "seq-mean-token-mean", "token": "token-mean", "sum": "se
 
 def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[Tensor, str]:
     """verl's loss for what `ours` describes, and its name there."""
-    kind = {"token": "vanilla", "none": "reinforce"}.get(ours.ratio, "gspo")
+    kind = {"token": "vanilla", "none": "reinforce"}.get(ours.importance_sampling_level, "gspo")
     mode = AVERAGES[ours.average]
     if ours.normalizer != 1.0:
         mode += "-norm"
@@ -51,8 +51,8 @@ def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[T
         strategy="fsdp",
         rollout_n=4,
         ppo_micro_batch_size_per_gpu=1,
-        clip_ratio_low=ours.clip_low,
-        clip_ratio_high=ours.clip_high,
+        clip_ratio_low=ours.epsilon,
+        clip_ratio_high=ours.epsilon_high,
         clip_ratio_c=1e6,
         global_batch_info=batch_info,
     )
@@ -87,7 +87,7 @@ def cases() -> list[Any]:
     """The configs verl has a loss for, with the clip of each paper where there is one."""
     clipped = ("gspo", "gspo_token", "grpo", "dr_grpo", "reinforce_plus_plus")
     found: list[tuple[str, dict[str, Any]]] = [
-        (name, {"clip_low": low, "clip_high": high})
+        (name, {"epsilon": low, "epsilon_high": high})
         for name in clipped
         for low, high in (PAPER, WIDE)
     ]
@@ -116,7 +116,7 @@ def test_the_loss_and_its_gradient_equal_verls(
     stated = {"global_batch_size": sequences} if empty_rows == "counted" else {}
     left_out = ours.average != "token" and empty_rows == "left out"
     given = random_inputs(
-        batch, seed, 6 * ours.clip_high, divisor=sequences - 1 if left_out else None
+        batch, seed, 6 * ours.epsilon_high, divisor=sequences - 1 if left_out else None
     )
     theirs, called = their_loss(ours, given, **stated)
     outputs = ours(given)
@@ -124,10 +124,13 @@ def test_the_loss_and_its_gradient_equal_verls(
     (our_grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
     record(LIBRARY, name, called, "loss", seed, outputs.loss, theirs)
     record(LIBRARY, name, called, "gradient in log-probabilities", seed, our_grad, their_grad)
-    assert ours.ratio == "none" or 0 < outputs.metrics["clip_fraction"] < 1
+    assert ours.importance_sampling_level == "none" or 0 < outputs.metrics["clip_fraction"] < 1
     # A sum over tokens is some 30 times a mean, and so is what rounding leaves of it.
     torch.testing.assert_close(
-        outputs.loss, theirs, rtol=1e-6, atol=2e-6 if ours.ratio == "none" else 2e-7
+        outputs.loss,
+        theirs,
+        rtol=1e-6,
+        atol=2e-6 if ours.importance_sampling_level == "none" else 2e-7,
     )
     torch.testing.assert_close(our_grad, their_grad, rtol=1e-6, atol=1e-8)
 
@@ -146,7 +149,7 @@ def test_the_kl_estimate_equals_verls(
         "seq-mean-token-mean",
         global_batch_size=len(batch.advantages),
     )
-    ours = Objective(kl=1.0)(
+    ours = Objective(beta=1.0)(
         LossInputs(
             given.current_logprobs,
             given.behavior_logprobs,
@@ -157,7 +160,7 @@ def test_the_kl_estimate_equals_verls(
     ).loss
     (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
     (our_grad,) = torch.autograd.grad(ours, given.current_logprobs)
-    row = (LIBRARY, "learner.objective.kl", "`low_var_kl`")
+    row = (LIBRARY, "learner.objective.beta", "`low_var_kl`")
     record(*row, "loss", seed, ours, theirs)
     record(*row, "gradient in log-probabilities", seed, our_grad, their_grad)
     # verl forms exp(d) - d - 1, which loses digits near d = 0.

@@ -42,7 +42,7 @@ REFERENCES = 3
 """Fresh sets of episodes whose mean gradient is the reference."""
 SETTINGS = ("train.tasks_per_step=8", "learner.decay_updates=null", "threads=1")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "auto")
-OBJECTIVE = Objective(ratio="token")
+OBJECTIVE = Objective(importance_sampling_level="token")
 Row = dict[str, Any]
 
 
@@ -133,7 +133,7 @@ class Measurement:
     ) -> Iterator[tuple[Kind, Tensor]]:
         """Yield what one forward pass adds to each gradient."""
         batch = collate(part, self.policy.pad_id)
-        current = current_logprobs(self.policy.model, batch, self.policy.speech.temperature)
+        current = current_logprobs(self.policy.model, batch, self.policy.sampling.temperature)
         present, mask = current.detach(), batch.generated_mask
         earlier: dict[bytes, Tensor] = {}
         for kind in kinds:

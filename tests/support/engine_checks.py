@@ -11,7 +11,7 @@ def scores(policy, ids):
     tokens = torch.tensor([list(ids)], device=policy.device)
     with policy.computing():
         logits = policy.model(input_ids=tokens, use_cache=False).logits[0, :-1]
-    logprobs = torch.log_softmax(logits.float() / policy.speech.temperature, dim=-1)
+    logprobs = torch.log_softmax(logits.float() / policy.sampling.temperature, dim=-1)
     return logprobs.gather(-1, tokens[0, 1:, None]).squeeze(-1).tolist()
 
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from laconic.learners.training.objective import LossInputs, LossOutputs, Objective
 
 LN2 = math.log(2)
-PAPER = {"clip_low": 3e-4, "clip_high": 4e-4}
+PAPER = {"epsilon": 3e-4, "epsilon_high": 4e-4}
 """The bounds of GSPO's paper."""
-WIDE = {"clip_low": 0.5, "clip_high": 9.0}
+WIDE = {"epsilon": 0.5, "epsilon_high": 9.0}
 RATIOS = ("sequence", "sequence_token", "token", "none")
 AVERAGES = ("sequence", "token", "sum")
 

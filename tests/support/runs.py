@@ -91,7 +91,7 @@ def small(policy_folder: Path) -> list[str]:
     """Overrides with which a training takes about a second."""
     return [
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=12",
+        "agent.sampling.max_reply_tokens=12",
         "env.tasks=20",
         "train.tasks_per_step=2",
         "train.group_size=2",

@@ -232,13 +232,13 @@ def make_policy(
         architecture: str = "llama",
         tokenizer: PreTrainedTokenizerBase | None = None,
         model: dict[str, Any] | None = None,
-        **speech: Any,
+        **sampling: Any,
     ) -> HFPolicy:
         tokenizer = tokenizer or tiny_tokenizer
         made = make_model(architecture, len(tokenizer), **(model or {}))
         # A random model hardly ever ends its reply.
         short = {"explain_silence": False, "max_reply_tokens": 24}
-        return HFPolicy(made, tokenizer, SamplingSettings(**{**short, **speech}))
+        return HFPolicy(made, tokenizer, SamplingSettings(**{**short, **sampling}))
 
     return make
 

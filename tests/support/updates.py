@@ -27,7 +27,7 @@ def replies(policy: HFPolicy, requests: Sequence[Request], seed: int) -> list[Re
     """What a policy samples; another of equal weights and settings is not asked again."""
     state = policy.model.state_dict().values()
     weights = tuple(hash(one.reshape(-1).view(torch.uint8).numpy().tobytes()) for one in state)
-    known = (policy.model.config.model_type, policy.model.dtype, repr(policy.speech))
+    known = (policy.model.config.model_type, policy.model.dtype, repr(policy.sampling))
     key = (*known, weights, repr(requests), seed)
     if key not in _SAID:
         _SAID[key] = policy.reply(requests, seed=seed, greedy=False)

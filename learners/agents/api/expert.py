@@ -38,7 +38,7 @@ class ApiExpert:
     """Request for advice; `{agent}` stands for the author."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     """Bounds on the requests."""
-    speech: ApiSamplingSettings = field(
+    sampling: ApiSamplingSettings = field(
         default_factory=lambda: ApiSamplingSettings(explain_silence=False)
     )
     """Sampling settings; advice is always greedy."""
@@ -73,7 +73,7 @@ class ApiExpert:
         bodies = [
             {
                 "messages": [{"role": "user", "content": self._question(task, works, agent)}],
-                **self.speech.fields(None, seed=0, greedy=True),
+                **self.sampling.fields(None, seed=0, greedy=True),
             }
             for agent in written
         ]

@@ -50,7 +50,7 @@ class ApiTeam:
     """Environment variable that holds the API key; None to send no key."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     """Bounds on the requests."""
-    speech: ApiSamplingSettings = field(default_factory=ApiSamplingSettings)
+    sampling: ApiSamplingSettings = field(default_factory=ApiSamplingSettings)
     """Sampling settings."""
     prices: Prices = field(default_factory=Prices)
     """Prices of tokens."""
@@ -92,7 +92,7 @@ class ApiTeam:
         """
         policy = ApiPolicy(
             client_of(self.endpoint),
-            self.speech,
+            self.sampling,
             self.prices,
             silent_when_full=self.silent_when_full,
             tokenize=self.tokenize,
@@ -109,7 +109,7 @@ class ApiPolicy:
     def __init__(
         self,
         client: Client,
-        speech: ApiSamplingSettings,
+        sampling: ApiSamplingSettings,
         prices: Prices,
         *,
         silent_when_full: bool = False,
@@ -119,15 +119,15 @@ class ApiPolicy:
 
         Args:
             client: client of the endpoint.
-            speech: sampling settings.
+            sampling: sampling settings.
             prices: prices of tokens.
             silent_when_full: reply with silence when a conversation exceeds the model's context.
             tokenize: counts text behind the silence word that no environment can charge.
         """
-        self._silence = SilenceWord(speech.silence)
+        self._silence = SilenceWord(sampling.silence)
         self._tokenize = tokenize
         self._client = client
-        self._speech = speech
+        self._sampling = sampling
         self._prices = prices
         self._silent_when_full = silent_when_full
         self._warned: set[str] = set()
@@ -157,7 +157,7 @@ class ApiPolicy:
         bodies = [
             {
                 "messages": self.messages(request),
-                **self._speech.fields(
+                **self._sampling.fields(
                     request.max_tokens,
                     (seed + index) % 2**31,
                     greedy,
@@ -175,20 +175,20 @@ class ApiPolicy:
         if too_long:
             raise ServerError(
                 f"{self._too_long(too_long[0])}. Set shorter tasks, fewer rounds (env.rounds) or"
-                " smaller budgets (env.budget, agent.speech.max_reply_tokens), or let such agents"
+                " smaller budgets (env.budget, agent.sampling.max_reply_tokens), or let such agents"
                 " fall silent (agent.silent_when_full=true)"
             )
 
     def messages(self, request: Request) -> list[dict[str, str]]:
         """Return the conversation so far as chat messages."""
-        speech = self._speech
+        sampling = self._sampling
         texts = [*request.texts, request.text]
-        parts = first_text(texts[0], request.general, speech.silence, speech.explain_silence)
+        parts = first_text(texts[0], request.general, sampling.silence, sampling.explain_silence)
         texts[0] = "\n".join(filter(None, parts))
         messages: list[dict[str, str]] = []
         for text, reply in zip(texts, request.history, strict=False):
             messages.append({"role": "user", "content": well_formed(text)})
-            messages.append({"role": "assistant", "content": reply.message or speech.silence})
+            messages.append({"role": "assistant", "content": reply.message or sampling.silence})
         return [*messages, {"role": "user", "content": well_formed(texts[-1])}]
 
     def _reply(self, request: Request, answer: Answer) -> Reply:

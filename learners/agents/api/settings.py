@@ -158,16 +158,16 @@ class ApiSamplingSettings:
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`, `UnknownNameError`)."""
         check_word(self.silence)
-        whole("agent.speech.max_reply_tokens", self.max_reply_tokens, 1)
-        whole("agent.speech.thinking_tokens", self.thinking_tokens, 0)
-        choice("agent.speech.limit_field", self.limit_field, get_args(LimitField))
-        number("agent.speech.temperature", self.temperature, above=0, optional=True)
-        number("agent.speech.top_p", self.top_p, above=0, highest=1, optional=True)
+        whole("agent.sampling.max_reply_tokens", self.max_reply_tokens, 1)
+        whole("agent.sampling.thinking_tokens", self.thinking_tokens, 0)
+        choice("agent.sampling.limit_field", self.limit_field, get_args(LimitField))
+        number("agent.sampling.temperature", self.temperature, above=0, optional=True)
+        number("agent.sampling.top_p", self.top_p, above=0, highest=1, optional=True)
         reserved = sorted(RESERVED_FIELDS & self.extra_body.keys())
         if reserved:
             raise SettingError(
-                f"agent.speech.extra_body must not hold {', '.join(reserved)}; these have their own"
-                " settings in agent.speech"
+                f"agent.sampling.extra_body must not hold {', '.join(reserved)}; these have their"
+                " own settings in agent.sampling"
             )
 
     def fields(

@@ -32,7 +32,7 @@ class TinyTeam(HFTeam):
 
     model: str | None = None  # type: ignore[assignment]  # a folder from __post_init__ on
     """Folder of the weights; None takes the shipped ones."""
-    speech: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
+    sampling: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
     """Sampling settings."""
 
     def __post_init__(self) -> None:
@@ -45,5 +45,5 @@ class TinyTeam(HFTeam):
         return {
             "env.instructions": "brief",
             "optimizer.lr": 1e-4,
-            "learner.objective.normalizer": float(self.speech.max_reply_tokens),
+            "learner.objective.normalizer": float(self.sampling.max_reply_tokens),
         }

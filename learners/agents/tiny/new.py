@@ -37,7 +37,7 @@ class NewTeam:
     """Size of the model, and of its vocabulary at most."""
     seed: int = 0
     """Of the weights, and of the texts."""
-    speech: SamplingSettings = field(default_factory=TinySamplingSettings)
+    sampling: SamplingSettings = field(default_factory=TinySamplingSettings)
     """How the policy speaks."""
     model: str | None = None
     """What an earlier warm start left: its run folder or `policy/`. None: the weights are new."""
@@ -49,13 +49,13 @@ class NewTeam:
         self._tokenize: Tokenize = split_words
         self._left: HFTeam | None = None
         if self.model is not None:
-            self._left = TinyTeam(self.model, speech=self.speech, step=self.step)
+            self._left = TinyTeam(self.model, sampling=self.sampling, step=self.step)
             self._tokenize = self._left.tokenize
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
         """Return the settings of other groups that suit fresh weights, by dotted key."""
         rate = 2e-3 if imitates else 1e-4
-        length = float(self.speech.max_reply_tokens)
+        length = float(self.sampling.max_reply_tokens)
         return {
             "env.instructions": "brief",
             "optimizer.lr": rate,
@@ -80,7 +80,7 @@ class NewTeam:
         self._tokenize = split_words
         tokenizer = build_tokenizer(self._texts(environment), self.shape.vocabulary)
         self._tokenize = tokenize_with(tokenizer)
-        policy = HFPolicy(build_model(tokenizer, self.shape, self.seed), tokenizer, self.speech)
+        policy = HFPolicy(build_model(tokenizer, self.shape, self.seed), tokenizer, self.sampling)
         return dict.fromkeys(environment.possible_agents, policy)
 
     def _texts(self, environment: ParallelEnv[str, Any, Any]) -> Iterator[str]:

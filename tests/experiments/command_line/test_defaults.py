@@ -80,7 +80,7 @@ def test_the_learner_says_how_agents_share_weights_unless_it_is_typed():
 
 def test_the_divisor_of_dr_grpo_is_the_longest_reply():
     assert composed("learner=dr_grpo")[0].learner.objective.normalizer == 49
-    cfg, _ = composed("learner=dr_grpo", "agent.speech.max_reply_tokens=30")
+    cfg, _ = composed("learner=dr_grpo", "agent.sampling.max_reply_tokens=30")
     assert cfg.learner.objective.normalizer == 30
     assert "normalizer" not in composed("learner=gspo")[0].learner.objective
 

@@ -98,7 +98,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
             "sweep_metric=x",
         ),
         *("entries.mine.env.rounds=2", "+entries.mine.shape=team", "engine.start=false"),
-        *("agent.members.helper.speech.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
+        *("agent.members.helper.sampling.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
         "entries.mine.say='two words'",
     ],
 )
@@ -143,14 +143,14 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
         *("engine.url=http://x", "engine.arguments=[x]", "+engine.environment.LD_PRELOAD=x"),
         *("agent=api", "agent.base_url=http://x", "agent.api_key_env=HOME", "logger=wandb"),
         *("+agent.members.helper.base_url=http://x", "logger.mlflow.uri=http://x"),
-        *("logger.trackio.space_id=them/space", "agent.speech.extra_body={a: 1}"),
+        *("logger.trackio.space_id=them/space", "agent.sampling.extra_body={a: 1}"),
         # Files, folders and models.
         *("env.source=/x", "env.source=hub:them/data", "evaluation.source=/x", "run=/x"),
         *("learner.collect.folder=/x", "engine.folder=/x", "compare.runs=[/x]", "runs=/x"),
         *("compare.embed=/x", "agent.tokenizer=/x", "agent.model={a: 1}", "env.reader={facts: /x}"),
         # References, templates, and what there is none of.
         *("seed=${oc.env:HOME}", "env.team={solver: '${oc.env:HOME}'}", "hydra.searchpath=[/x]"),
-        *("+agent.speech.template.chat_template=x", "env.instructions={general: x, own: x}"),
+        *("+agent.sampling.template.chat_template=x", "env.instructions={general: x, own: x}"),
         *("+env.x=1", "+mine=1", "hydra.run.dir=/x"),
     ],
 )
@@ -197,8 +197,8 @@ def test_going_on_with_a_strangers_folder_runs_nothing_of_it(run, tmp_path, prog
 
 
 def test_the_settings_of_the_own_choices_are_taken():
-    speech = {"_target_": "laconic.learners.agents.hf.SamplingSettings", "temperature": 1.0}
-    members = {"solver": TEAM, "helper": {**TEAM, "speech": speech}}
+    sampling = {"_target_": "laconic.learners.agents.hf.SamplingSettings", "temperature": 1.0}
+    members = {"solver": TEAM, "helper": {**TEAM, "sampling": sampling}}
     for settings in (TEAM, {"_target_": MIXED, "members": members}, {}):
         check_settings(settings, "agent", "run")
     check_settings({"topology": "star", "rounds": 2, "team": {"solver": 1}}, "env", "run")
@@ -223,7 +223,10 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({**TEAM, "device": "${oc.env:SECRET}"}, "agent.device holds the reference"),
         ({**TEAM, "base_url": "http://elsewhere"}, "what it does not take"),
         ({**TEAM, "attn_implementation": "them/kernel"}, "agent.attn_implementation='them/kernel'"),
-        ({**TEAM, "speech": {"template": {"chat_template": "x"}}}, "template.chat_template='x' is"),
+        (
+            {**TEAM, "sampling": {"template": {"chat_template": "x"}}},
+            "template.chat_template='x' is",
+        ),
         (
             {"_target_": MIXED, "members": {"a": {**TEAM, "attn_implementation": "x"}}},
             "members.a.attn",

@@ -73,20 +73,20 @@ def test_what_may_be_thought_is_shared_out_like_what_may_be_said(composed):
     assert thoughts_of(composed("env.budget.thought=10", "compare.equal=false")) is None
     for shape, cap in (("alone", 40), ("team", 10), ("debate", 6), ("discussion", 5)):
         assert caps(arrange(cfg, Entry("one", shape=shape)))["thought"] == cap, shape
-    wide = composed("env.budget.thought=1000", "+agent.speech.thinking_tokens=64")
-    assert arrange(wide, Entry("one", shape="alone")).agent.speech.thinking_tokens == 4000
+    wide = composed("env.budget.thought=1000", "+agent.sampling.thinking_tokens=64")
+    assert arrange(wide, Entry("one", shape="alone")).agent.sampling.thinking_tokens == 4000
 
 
 def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(composed):
     cfg = composed()
-    assert arrange(cfg, Entry("team")).agent.speech.max_reply_tokens == 49
-    assert arrange(cfg, Entry("one", shape="alone")).agent.speech.max_reply_tokens == 193
-    own = Entry("one", shape="alone", agent={"speech": {"max_reply_tokens": 9}})
-    assert arrange(cfg, own).agent.speech.max_reply_tokens == 9
+    assert arrange(cfg, Entry("team")).agent.sampling.max_reply_tokens == 49
+    assert arrange(cfg, Entry("one", shape="alone")).agent.sampling.max_reply_tokens == 193
+    own = Entry("one", shape="alone", agent={"sampling": {"max_reply_tokens": 9}})
+    assert arrange(cfg, own).agent.sampling.max_reply_tokens == 9
     wide = composed("env.budget.message=96")
-    assert arrange(wide, Entry("team")).agent.speech.max_reply_tokens == 97
+    assert arrange(wide, Entry("team")).agent.sampling.max_reply_tokens == 97
     as_it_is = composed("compare.equal=false", "env.budget.message=96")
-    assert arrange(as_it_is, Entry("team")).agent.speech.max_reply_tokens == 49
+    assert arrange(as_it_is, Entry("team")).agent.sampling.max_reply_tokens == 49
 
 
 def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_form(composed):

@@ -45,7 +45,7 @@ def test_what_is_typed_takes_the_place_of_the_runs_own(evaluation, trained):
     take_run(cfg, ["env.rounds=3", "seed=1"])
     assert (cfg.env.name, cfg.env.rounds, cfg.env.tasks) == ("gsm8k", 3, 20)
     assert (cfg.agent.model, cfg.agent.step) == (str(trained[0]), 2)
-    assert cfg.agent.speech.max_reply_tokens == 12
+    assert cfg.agent.sampling.max_reply_tokens == 12
     other = evaluation(trained[0])
     take_run(other, ["env=math"])
     assert other.env.name == "math" and other.agent.model == str(trained[0])

@@ -16,7 +16,7 @@ FEW = ["evaluation.tasks=3", "demand.span=2", "demand.points=3", "threads=1"]
 def measured(run, policy_folder, tmp_path_factory):
     """The folder and the outcome of a small measure."""
     folder = tmp_path_factory.mktemp("demand") / "run"
-    agent = [f"agent.model={policy_folder}", "agent.speech.max_reply_tokens=6"]
+    agent = [f"agent.model={policy_folder}", "agent.sampling.max_reply_tokens=6"]
     outcome = run("demand", *FEW, *agent, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     return folder, outcome

@@ -16,7 +16,7 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
     outcome = run(
         "measure_speed",
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=12",
+        "agent.sampling.max_reply_tokens=12",
         "env.tasks=20",
         "train.tasks_per_step=2",
         "train.group_size=2",

@@ -13,7 +13,7 @@ def test_an_engine_is_timed_on_whole_groups_and_the_step_after_them(run, policy_
     outcome = run(
         "measure_speed",
         f"agent.model={policy_folder}",
-        "agent.speech.max_reply_tokens=8",
+        "agent.sampling.max_reply_tokens=8",
         "env.tasks=8",
         # Four agents: 12 conversations are no whole groups of two episodes, 16 are.
         "measure.conversations=12",

@@ -70,7 +70,7 @@ def by_hand(policy, episode, agent):
     turns = [turn for turn in episode.turns if turn.agent == agent]
     ids = [token for turn in turns for token in (*turn.prompt_ids, *turn.reply_ids)]
     with torch.no_grad():
-        logits = policy.model(torch.tensor([ids])).logits[0] / policy.speech.temperature
+        logits = policy.model(torch.tensor([ids])).logits[0] / policy.sampling.temperature
     logprobs = torch.log_softmax(logits, -1)
     found, place = [], 0
     for turn in turns:

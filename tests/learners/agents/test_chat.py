@@ -293,7 +293,7 @@ def test_a_template_that_shows_the_date_shows_the_same_one_every_day(qwen_tokeni
         ChatTemplate(tokenizer, {"today": "2024-07-26"}).first_prompt("Hi")
     ).startswith("26 Ju")
     assert "shows the date; it is 2026-01-01 in every run" in caplog.text
-    with pytest.raises(SettingError, match=r"agent\.speech\.template\.today must be a date"):
+    with pytest.raises(SettingError, match=r"agent\.sampling\.template\.today must be a date"):
         ChatTemplate(tokenizer, {"today": "yesterday"})
 
 

@@ -38,7 +38,9 @@ def test_a_limit_is_that_of_the_speaker_the_environment_and_the_positions(policy
     assert policy.limit(LONG, [0] * 10) == 6
     assert policy.limit(Request("solver_0", "", max_tokens=2), [0] * 10) == 3
     assert (
-        policy.limit(LONG, [0] * (policy.positions - 4)) == policy.room(policy.positions - 4) == 4
+        policy.limit(LONG, [0] * (policy.positions - 4))
+        == policy.max_new_tokens(policy.positions - 4)
+        == 4
     )
     assert policy.limit(LONG, [0] * policy.positions) == 0
 
@@ -114,13 +116,13 @@ def test_a_template_with_a_token_that_the_model_lacks_is_refused(extended, words
 
 
 def test_a_silence_word_that_the_model_has_no_embedding_for_is_refused(extended):
-    with pytest.raises(SettingError, match=r"agent\.speech\.silence needs the token '<silence>'"):
+    with pytest.raises(SettingError, match=r"agent\.sampling\.silence needs the token '<silence>'"):
         extended("<silence>")
 
 
 def test_a_silence_word_that_cannot_be_written_is_refused(word_tokenizer, make_model):
     model = make_model("llama", len(word_tokenizer))
-    with pytest.raises(SettingError, match=r"agent\.speech\.silence='hush' cannot be written"):
+    with pytest.raises(SettingError, match=r"agent\.sampling\.silence='hush' cannot be written"):
         ChatCodec(model, word_tokenizer, SamplingSettings(silence="hush"))
     # This word comes back with spaces between its tokens, and is still the word.
     ChatCodec(model, word_tokenizer, SamplingSettings(silence="<silence>"))

@@ -309,5 +309,5 @@ def test_the_model_is_in_evaluation_mode(make_model, tiny_tokenizer):
     ],
 )
 def test_speech_out_of_range_is_refused(settings):
-    with pytest.raises(SettingError, match=rf"agent\.speech\.{next(iter(settings))}"):
+    with pytest.raises(SettingError, match=rf"agent\.sampling\.{next(iter(settings))}"):
         SamplingSettings(**settings)

@@ -90,7 +90,7 @@ def test_calls_that_are_large_enough_draw_the_same(make_policy):
 
 @pytest.mark.parametrize("most", [0, True, 1.5])
 def test_a_size_out_of_range_is_refused(most):
-    with pytest.raises(SettingError, match=r"agent\.speech\.generate_tokens"):
+    with pytest.raises(SettingError, match=r"agent\.sampling\.generate_tokens"):
         SamplingSettings(generate_tokens=most)
 
 

@@ -22,8 +22,8 @@ def make(saved, make_env, device):
     """Policies of a team by agent, on the device."""
 
     def of(tokens: int | None = None, **settings) -> dict[str, HFPolicy]:
-        speech = SamplingSettings(max_reply_tokens=12, generate_tokens=tokens)
-        return HFTeam(str(saved), speech=speech, device=device, **settings).policies(make_env())
+        sampling = SamplingSettings(max_reply_tokens=12, generate_tokens=tokens)
+        return HFTeam(str(saved), sampling=sampling, device=device, **settings).policies(make_env())
 
     return of
 

@@ -222,7 +222,7 @@ def test_beyond_its_bound_conversations_are_read_again_which_is_said_once(make_p
         assert policy._cache._used <= 260
     assert_alike(kept, converse(make_policy(generate_tokens=260), keep=False))
     [said] = [one for one in caplog.messages if "read again" in one]
-    assert "260 tokens" in said and "agent.speech.generate_tokens" in said
+    assert "260 tokens" in said and "agent.sampling.generate_tokens" in said
 
 
 def test_parts_of_a_round_keep_what_they_have_in_common(make_policy, passed):
@@ -241,9 +241,9 @@ def test_a_model_whose_states_have_no_tokens_reads_all_again_and_says_so(tiny_to
     config = MambaConfig(
         vocab_size=len(tiny_tokenizer), hidden_size=16, num_hidden_layers=2, state_size=4
     )
-    speech = SamplingSettings(max_reply_tokens=6, explain_silence=False)
+    sampling = SamplingSettings(max_reply_tokens=6, explain_silence=False)
     model = AutoModelForCausalLM.from_config(config)
-    policy = HFPolicy(model, tiny_tokenizer, speech)
+    policy = HFPolicy(model, tiny_tokenizer, sampling)
     cache.warn_once.cache_clear()
     with caplog.at_level(logging.WARNING):
         kept = converse(policy, rows=3)
@@ -259,8 +259,8 @@ def test_a_policy_says_that_it_can_remember(make_policy):
 @pytest.mark.slow
 @pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_a_pretrained_model_says_the_same(make_env):
-    speech = SamplingSettings(explain_silence=False, max_reply_tokens=9)
-    team = smollm2.SmolLM2Team(speech=speech, device="cpu", precision="float32")
+    sampling = SamplingSettings(explain_silence=False, max_reply_tokens=9)
+    team = smollm2.SmolLM2Team(sampling=sampling, device="cpu", precision="float32")
     policy = team.policies(make_env())["solver_0"]
     kept, alone = converse(policy, rounds=3, rows=4), converse(policy, rounds=3, rows=4, keep=False)
     assert_alike(kept, alone)

@@ -37,13 +37,13 @@ ASKED = Request("solver_0", "How many?", max_tokens=6)
 def thinker(make_policy, qwen_tokenizer):
     """Makes a policy that thinks; a marker is as likely as a fifth of all other tokens together."""
 
-    def make(template=THINKS, thinking=True, **speech):
+    def make(template=THINKS, thinking=True, **sampling):
         tokenizer = copy.deepcopy(qwen_tokenizer)
         tokenizer.chat_template = template
         policy = make_policy(
             "qwen3",
             tokenizer,
-            **{"max_reply_tokens": 7, "thinking_tokens": 9, "silence": "~", **speech},
+            **{"max_reply_tokens": 7, "thinking_tokens": 9, "silence": "~", **sampling},
             template={"enable_thinking": thinking},
         )
         marks = tokenizer.convert_tokens_to_ids(["<think>", "</think>", "<|im_end|>"])

@@ -27,8 +27,8 @@ def test_the_folder_is_taken_where_it_is_and_else_the_hub(tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.skipif(FOLDER == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_it_knows_a_capital(make_env):
-    speech = SamplingSettings(explain_silence=False, max_reply_tokens=24)
-    team = smollm2.SmolLM2Team(speech=speech, device="cpu")
+    sampling = SamplingSettings(explain_silence=False, max_reply_tokens=24)
+    team = smollm2.SmolLM2Team(sampling=sampling, device="cpu")
     policy = next(iter(team.policies(make_env()).values()))
     asked = Request("solver_1", "What is the capital of France?")
     [reply] = policy.reply([asked], seed=0, greedy=True)

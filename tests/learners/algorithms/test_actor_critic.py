@@ -270,8 +270,8 @@ def test_adapters_learn_and_their_base_stays(saved: Path, sees):
     class Agents:
         possible_agents = ("solver_0", "helper_0")
 
-    speech = SamplingSettings(explain_silence=False, max_reply_tokens=8)
-    made = HFTeam(str(saved), sharing="lora", speech=speech).policies(Agents())
+    sampling = SamplingSettings(explain_silence=False, max_reply_tokens=8)
+    made = HFTeam(str(saved), sharing="lora", sampling=sampling).policies(Agents())
     before = {
         agent: {name: one.clone() for name, one in policy.model.named_parameters()}
         for agent, policy in made.items()

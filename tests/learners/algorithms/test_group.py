@@ -152,7 +152,7 @@ def test_a_loaded_state_goes_on_bit_for_bit(make_policy, kl):
     def built() -> tuple[dict[str, HFPolicy], GroupLearner]:
         one, other = (make_policy(max_reply_tokens=8, model={"seed": n}) for n in (1, 2))
         team = {"solver_0": one, "helper_0": other}
-        return team, learner(team, ADAMW, minibatches=2, objective=Objective(kl=kl))
+        return team, learner(team, ADAMW, minibatches=2, objective=Objective(beta=kl))
 
     team, trained = built()
     group = group_of(team, [(1.0, 0.5), (0.0, 0.0), (0.5, -1.0)])

@@ -217,7 +217,7 @@ def test_at_the_first_minibatch_the_ratio_is_one_and_nothing_is_clipped(make_pol
 
 
 def test_later_minibatches_have_other_ratios_and_clip(speakers, group):
-    paper = Objective(clip_low=3e-4, clip_high=4e-4)
+    paper = Objective(epsilon=3e-4, epsilon_high=4e-4)
     metrics = learner(speakers, ADAMW, minibatches=4, objective=paper).update([group])
     assert metrics["steps"] == 4.0 and metrics["sequences"] == 8.0
     assert metrics["ratio_max"] - metrics["ratio_min"] > 1e-3
@@ -258,7 +258,7 @@ def test_the_order_of_minibatches_is_a_function_of_the_seed(make_policy):
 def test_the_size_of_forward_passes_changes_neither_gradient_nor_metrics(
     make_policy, off_policy, average, kl
 ):
-    objective = Objective(clip_low=0.05, clip_high=0.05, average=average, kl=kl)
+    objective = Objective(epsilon=0.05, epsilon_high=0.05, average=average, beta=kl)
     found = []
     for tokens in (1, 70, 10**9):
         policy = make_policy(max_reply_tokens=8)
@@ -350,7 +350,9 @@ def test_the_gradient_norm_is_measured_before_clipping(make_policy):
 
 
 def test_the_kl_to_the_start_is_zero_at_first_and_grows(policy, speakers, group):
-    trained = learner(speakers, ADAMW, objective=Objective(kl=1e-3, clip_low=0.5, clip_high=0.5))
+    trained = learner(
+        speakers, ADAMW, objective=Objective(beta=1e-3, epsilon=0.5, epsilon_high=0.5)
+    )
     reference = copy.deepcopy(trained.state_dict()["trainers"][0]["reference"])
     found = [trained.update([group])["reference_kl"] for _ in range(4)]
     assert found[0] == pytest.approx(0.0, abs=1e-9)
@@ -366,7 +368,7 @@ def test_without_a_kl_there_is_no_reference(speakers, group):
 
 def test_a_kl_pulls_back_to_the_reference_without_any_advantage(policy, speakers):
     small = partial(torch.optim.AdamW, lr=1e-3, weight_decay=0.0)
-    trained = learner(speakers, small, objective=Objective(kl=1.0, clip_low=1.0, clip_high=INF))
+    trained = learner(speakers, small, objective=Objective(beta=1.0, epsilon=1.0, epsilon_high=INF))
     with torch.no_grad():
         for parameter in policy.model.parameters():
             parameter.mul_(1.1)

@@ -44,13 +44,13 @@ def make_team(
     def make(
         sharing: str = "lora",
         tied: bool = False,
-        speech: dict[str, Any] | None = None,
+        sampling: dict[str, Any] | None = None,
         **settings: Any,
     ) -> dict[str, HFPolicy]:
         default = {"max_reply_tokens": 6, "temperature": 0.8, "explain_silence": False}
-        sampling = SamplingSettings(**{**default, **(speech or {})})
+        sampling = SamplingSettings(**{**default, **(sampling or {})})
         team = HFTeam(
-            str(base(tied)), sharing=sharing, speech=sampling, lora=Lora(rank=4), **settings
+            str(base(tied)), sharing=sharing, sampling=sampling, lora=Lora(rank=4), **settings
         )
         return team.policies(make_env(team=TEAM))
 

@@ -37,7 +37,7 @@ def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on
     overrun, make_team, start_server, opened, play_groups
 ):
     """The word is the letter e, which many tokens of the random tokenizer hold."""
-    policies = make_team(speech={"silence": "e", "max_reply_tokens": 12})
+    policies = make_team(sampling={"silence": "e", "max_reply_tokens": 12})
     server = start_server(policies, overrun=overrun)
     opened(policies, server).sync()
     groups = play_groups(policies)

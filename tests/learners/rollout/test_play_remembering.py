@@ -63,7 +63,7 @@ def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
         "tokenize": team.tokenize,
         "instructions": team.instructions,
         "rounds": rounds,
-        "budget": Budget(message=team.speech.max_reply_tokens - 1),
+        "budget": Budget(message=team.sampling.max_reply_tokens - 1),
     }
     made = [envs.make("gsm8k", **settings) for _ in range(count)]
     return team.policies(made[0])["solver_0"], made
@@ -72,7 +72,7 @@ def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_the_shipped_policy_reads_each_token_once(rounds):
-    team = tiny.TinyTeam(speech=tiny.TinySamplingSettings(max_reply_tokens=10))
+    team = tiny.TinyTeam(sampling=tiny.TinySamplingSettings(max_reply_tokens=10))
     assert_read_once(*pretrained(team, rounds, 32), tasks=4, group=8)
 
 
@@ -80,10 +80,10 @@ def test_the_shipped_policy_reads_each_token_once(rounds):
 @pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_a_pretrained_model_reads_each_token_once(rounds):
-    speech = smollm2.SmolLM2SamplingSettings(max_reply_tokens=8)
+    sampling = smollm2.SmolLM2SamplingSettings(max_reply_tokens=8)
     # By its own instructions its first words are the answer, which ends an episode.
     team = smollm2.SmolLM2Team(
-        speech=speech, device="cpu", precision="float32", instructions="full"
+        sampling=sampling, device="cpu", precision="float32", instructions="full"
     )
     assert_read_once(*pretrained(team, rounds, 4), tasks=2, group=2)
 

@@ -40,24 +40,24 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
         mean = sum(current[s][t] - behaviour[s][t] for t in places) / length
         for t in places:
             weight = share / counts[s]
-            if objective.ratio == "none":
+            if objective.importance_sampling_level == "none":
                 loss -= weight * advantage * current[s][t]
                 grad[s][t] -= weight * advantage
             else:
-                by_token = objective.ratio == "token"
+                by_token = objective.importance_sampling_level == "token"
                 slope = 1.0 if by_token else counts[s] / length
                 r = math.exp(current[s][t] - behaviour[s][t] if by_token else mean)
-                if advantage > 0 and r > 1 + objective.clip_high:
-                    loss -= weight * advantage * (1 + objective.clip_high)
-                elif advantage < 0 and r < 1 - objective.clip_low:
-                    loss -= weight * advantage * (1 - objective.clip_low)
+                if advantage > 0 and r > 1 + objective.epsilon_high:
+                    loss -= weight * advantage * (1 + objective.epsilon_high)
+                elif advantage < 0 and r < 1 - objective.epsilon:
+                    loss -= weight * advantage * (1 - objective.epsilon)
                 else:
                     loss -= weight * advantage * r
                     grad[s][t] -= weight * advantage * r * slope
-            if objective.kl:
+            if objective.beta:
                 d = float(given.reference_logprobs[s, t]) - current[s][t]
-                loss += objective.kl * weight * (math.exp(d) - d - 1)
-                grad[s][t] += objective.kl * weight * (1 - math.exp(d))
+                loss += objective.beta * weight * (math.exp(d) - d - 1)
+                grad[s][t] += objective.beta * weight * (1 - math.exp(d))
     return loss, grad
 
 
@@ -90,8 +90,8 @@ def test_value_and_gradient_equal_a_slow_loop(
     ratio: str, average: str, kl: float, seed: int, dtype: torch.dtype
 ) -> None:
     for drift, low, high in ((0.001, 3e-4, 4e-4), (0.5, 0.2, 0.28)):
-        settings = {"clip_low": low, "clip_high": high, "kl": kl, "normalizer": 8.0}
-        objective = Objective(ratio=ratio, average=average, **settings)
+        settings = {"epsilon": low, "epsilon_high": high, "beta": kl, "normalizer": 8.0}
+        objective = Objective(importance_sampling_level=ratio, average=average, **settings)
         given = random_inputs(seed, drift, dtype)
         outputs, grad = gradient(objective, given)
         loss, expected = slow(objective, given)
@@ -108,8 +108,10 @@ def test_value_and_gradient_with_a_length_floor_equal_a_slow_loop(
     ratio: str, average: str, shortest: int
 ) -> None:
     for seed, (drift, low, high) in enumerate([(0.001, 3e-4, 4e-4), (0.1, 3e-3, 4e-3)] * 2):
-        settings = {"clip_low": low, "clip_high": high, "kl": 0.1, "normalizer": 8.0}
-        objective = Objective(ratio=ratio, average=average, shortest=shortest, **settings)
+        settings = {"epsilon": low, "epsilon_high": high, "beta": 0.1, "normalizer": 8.0}
+        objective = Objective(
+            importance_sampling_level=ratio, average=average, shortest=shortest, **settings
+        )
         given = random_inputs(seed, drift, torch.float64)
         outputs, grad = gradient(objective, given)
         loss, expected = slow(objective, given)
@@ -123,8 +125,10 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
     seed: int, drift: float
 ) -> None:
     given = random_inputs(seed, drift, torch.float32)
-    outputs, grad = gradient(Objective(kl=0.1), given)
-    by_token, by_token_grad = gradient(Objective(ratio="sequence_token", kl=0.1), given)
+    outputs, grad = gradient(Objective(beta=0.1), given)
+    by_token, by_token_grad = gradient(
+        Objective(importance_sampling_level="sequence_token", beta=0.1), given
+    )
     torch.testing.assert_close(by_token.loss, outputs.loss, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(by_token_grad, grad, rtol=1e-6, atol=1e-8)
     assert by_token.metrics["clip_fraction"] == pytest.approx(outputs.metrics["clip_fraction"])
@@ -133,7 +137,7 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("average", AVERAGES)
 def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: str) -> None:
-    objective = Objective(ratio=ratio, average=average, kl=0.1)
+    objective = Objective(importance_sampling_level=ratio, average=average, beta=0.1)
     whole = random_inputs(0, 0.1, torch.float64)
     total = objective.divisor(7, int(whole.generated_mask.sum()))
     parts = [
@@ -161,8 +165,10 @@ def test_half_precision_inputs_are_computed_in_single_precision(ratio: str) -> N
         half.advantages.float(),
         half.reference_logprobs.float(),
     )
-    outputs, grad = gradient(Objective(ratio=ratio, kl=0.1, **WIDE), half)
-    wanted, wanted_grad = gradient(Objective(ratio=ratio, kl=0.1, **WIDE), single)
+    outputs, grad = gradient(Objective(importance_sampling_level=ratio, beta=0.1, **WIDE), half)
+    wanted, wanted_grad = gradient(
+        Objective(importance_sampling_level=ratio, beta=0.1, **WIDE), single
+    )
     assert outputs.loss.dtype == torch.float32
     assert outputs.loss.item() == wanted.loss.item()
     # Only on its way back into the inputs is the gradient rounded to bfloat16.
@@ -192,7 +198,7 @@ def test_no_gradient_reaches_the_policy_that_sampled() -> None:
     given = random_inputs(0, 0.1, torch.float32)
     given.behavior_logprobs.requires_grad_()
     given.reference_logprobs.requires_grad_()
-    Objective(kl=0.1)(given).loss.backward()
+    Objective(beta=0.1)(given).loss.backward()
     assert given.behavior_logprobs.grad is None
     assert given.reference_logprobs.grad is None
 
@@ -221,7 +227,7 @@ def test_losses_and_metrics_of_parts_of_unlike_width_add_up_to_that_of_the_whole
     reference, average
 ):
     parts = [part_of(rows, tokens, reference) for rows, tokens in ((1, 2), (5, 9), (2, 4))]
-    objective = Objective(average=average, kl=0.1 if reference else 0.0)
+    objective = Objective(average=average, beta=0.1 if reference else 0.0)
     whole = objective(joined(parts))
     outputs = [objective(one) for one in parts]
     assert whole.loss.item() == pytest.approx(sum(one.loss.item() for one in outputs), rel=1e-5)

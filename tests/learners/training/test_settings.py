@@ -29,7 +29,7 @@ def test_they_need_no_torch():
 
 def test_a_correction_per_token_is_refused_under_a_ratio_per_sequence():
     per_token = CorrectionSettings("token_mask")
-    with pytest.raises(SettingError, match="learner.objective.ratio=sequence"):
+    with pytest.raises(SettingError, match="importance_sampling_level=sequence has"):
         StepSettings(correction=per_token)
     StepSettings(ObjectiveSettings("token"), correction=per_token)
 

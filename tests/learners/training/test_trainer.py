@@ -171,7 +171,7 @@ def test_settings_that_the_optimiser_refuses_are_said_of_their_agent(team, setti
 @pytest.fixture
 def adapted(saved, make_env):
     pytest.importorskip("peft")
-    short = {"lora": Lora(rank=2), "speech": SamplingSettings(max_reply_tokens=12)}
+    short = {"lora": Lora(rank=2), "sampling": SamplingSettings(max_reply_tokens=12)}
     return lambda model=None: HFTeam(model or str(saved), "lora", **short).policies(make_env())
 
 
@@ -198,7 +198,7 @@ def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_a_loaded_state_of_adapters_goes_on_bit_for_bit(adapted, make_env, kl):
     def built(policies):
-        objective = Objective(kl=kl, clip_low=1.0, clip_high=10.0)
+        objective = Objective(beta=kl, epsilon=1.0, epsilon_high=10.0)
         return GroupLearner(policies, ADAMW, minibatches=2, objective=objective)
 
     policies = adapted()
@@ -224,7 +224,10 @@ def test_the_reference_is_the_adapter_at_the_start_and_shares_the_base(adapted, 
         policy.save(tmp_path / "adapters" / agent)
     policies = adapted(str(tmp_path / "adapters"))
     learner = GroupLearner(
-        policies, ADAMW, minibatches=1, objective=Objective(kl=0.1, clip_low=1.0, clip_high=10.0)
+        policies,
+        ADAMW,
+        minibatches=1,
+        objective=Objective(beta=0.1, epsilon=1.0, epsilon_high=10.0),
     )
     group = played(policies, make_env)
     first = learner.update([group])["reference_kl"]

@@ -14,7 +14,7 @@ from laconic.learners.episode import Group
 from laconic.learners.training import logprobs
 from laconic.learners.training.trainer import Trainer
 
-SPEECH = SamplingSettings(max_reply_tokens=12)
+SAMPLING = SamplingSettings(max_reply_tokens=12)
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def make(saved, make_env):
     """Policies of a team by agent."""
 
     def of(device: str, **settings):
-        return HFTeam(str(saved), speech=SPEECH, device=device, **settings).policies(make_env())
+        return HFTeam(str(saved), sampling=SAMPLING, device=device, **settings).policies(make_env())
 
     return of
 

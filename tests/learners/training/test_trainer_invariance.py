@@ -109,7 +109,7 @@ def replies() -> list[TokenSequence]:
 
 
 REPLIES = replies()
-OBJECTIVE = Objective(ratio="none")
+OBJECTIVE = Objective(importance_sampling_level="none")
 
 
 def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dict[str, Tensor]]:

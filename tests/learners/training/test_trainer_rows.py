@@ -100,7 +100,7 @@ def test_every_token_goes_through_the_model_once(make_policy, unit, rounds):
 def test_the_reference_reads_every_token_once(make_policy):
     policy, groups = make_policy(), groups_of(4)
     learner = GroupLearner(
-        dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=Objective(kl=0.1)
+        dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=Objective(beta=0.1)
     )
     (trainer,) = learner._trainers
     with counting(trainer._reference) as seen:
@@ -118,7 +118,9 @@ def test_a_critic_reads_every_token_once_and_so_does_its_policy(make_policy, rou
     assert sum(tokens for tokens, _ in both) == 2 * tokens_of(groups)
 
 
-@pytest.mark.parametrize("objective", [Objective(), Objective(ratio="token", average="token")])
+@pytest.mark.parametrize(
+    "objective", [Objective(), Objective(importance_sampling_level="token", average="token")]
+)
 def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objective):
     policy, groups = make_policy(), groups_of(4, groups=1)
     learner = GroupLearner(dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=objective)

@@ -85,7 +85,7 @@ def test_without_any_advantage_weights_decay_and_moments_fade_as_before(updated)
 
 
 def test_a_kl_has_a_gradient_without_advantage(updated):
-    _, _, rows, count = updated((0.0,), False, objective=Objective(kl=0.1))
+    _, _, rows, count = updated((0.0,), False, objective=Objective(beta=0.1))
     assert rows == count
 
 
@@ -95,7 +95,9 @@ def test_only_sequences_with_a_gradient_are_recomputed(updated):
     assert sum(row["sequences"] for row in metrics) == 12.0
 
 
-@pytest.mark.parametrize("settings", [{"minibatches": 1}, {"objective": Objective(ratio="none")}])
+@pytest.mark.parametrize(
+    "settings", [{"minibatches": 1}, {"objective": Objective(importance_sampling_level="none")}]
+)
 def test_nothing_is_recomputed_that_no_ratio_needs(updated, settings):
     metrics, _, rows, count = updated((1.0,), False, recompute_logprobs=True, **settings)
     assert rows == count

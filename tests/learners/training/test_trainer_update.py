@@ -174,8 +174,8 @@ def test_under_autocast_behaviour_is_computed_again_by_itself(saved, make_env):
 def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
     ranges = []
     for again in (False, True):
-        speech = SamplingSettings(max_reply_tokens=12)
-        made = {"precision": "bfloat16", "recompute_logprobs": again, "speech": speech}
+        sampling = SamplingSettings(max_reply_tokens=12)
+        made = {"precision": "bfloat16", "recompute_logprobs": again, "sampling": sampling}
         team = HFTeam(str(saved), **made)
         policies = team.policies(make_env())
         group = played(policies, make_env)

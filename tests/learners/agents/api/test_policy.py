@@ -54,7 +54,7 @@ def test_a_conversation_becomes_chat_messages(policy, fault_server):
 
 
 def test_a_sampled_request_carries_its_settings(policy, fault_server):
-    speech = ApiSamplingSettings(
+    sampling = ApiSamplingSettings(
         explain_silence=False,
         temperature=0.7,
         top_p=0.9,
@@ -64,7 +64,7 @@ def test_a_sampled_request_carries_its_settings(policy, fault_server):
         extra_body={"chat_template_kwargs": {"enable_thinking": False}},
     )
     requests = [Request("solver_0", "a"), Request("solver_0", "a")]
-    policy(speech=speech).reply(requests, seed=2**31 - 1, greedy=False)
+    policy(sampling=sampling).reply(requests, seed=2**31 - 1, greedy=False)
     first, second = sorted(fault_server.bodies, key=lambda body: -body["seed"])
     assert first["messages"] == [{"role": "user", "content": "a"}]
     assert (first["temperature"], first["top_p"]) == (0.7, 0.9)
@@ -75,7 +75,7 @@ def test_a_sampled_request_carries_its_settings(policy, fault_server):
 
 
 def test_fields_that_a_server_refuses_can_be_left_out(policy, fault_server):
-    ask(policy(speech=ApiSamplingSettings(temperature=None, seeded=False)), greedy=False)
+    ask(policy(sampling=ApiSamplingSettings(temperature=None, seeded=False)), greedy=False)
     assert fault_server.bodies[0].keys() == {"model", "messages", "max_tokens"}
 
 
@@ -217,7 +217,7 @@ def test_thoughts_are_separated_from_messages(
 
 
 def test_a_thought_has_no_more_room_than_the_environment_gives_it(policy, fault_server):
-    speech = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100)
+    sampling = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100)
     request = Request("solver_0", "a", max_thought_tokens=30)
-    policy(speech=speech).reply([request], seed=0, greedy=True)
+    policy(sampling=sampling).reply([request], seed=0, greedy=True)
     assert fault_server.bodies[0]["max_tokens"] == 40

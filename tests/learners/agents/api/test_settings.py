@@ -22,8 +22,11 @@ from laconic.learners.interfaces import Usage
         (lambda: RequestLimits(timeout_seconds="1"), "agent.limits.timeout_seconds must be"),
         (lambda: RequestLimits(requests_per_minute=0), "agent.limits.requests_per_minute must be"),
         (lambda: Prices(prompt=-1), "agent.prices.prompt must be .* at least 0"),
-        (lambda: ApiSamplingSettings(temperature=0), "agent.speech.temperature must be .* above 0"),
-        (lambda: ApiSamplingSettings(top_p=1.5), "agent.speech.top_p must be .*at most 1"),
+        (
+            lambda: ApiSamplingSettings(temperature=0),
+            "agent.sampling.temperature must be .* above 0",
+        ),
+        (lambda: ApiSamplingSettings(top_p=1.5), "agent.sampling.top_p must be .*at most 1"),
         (lambda: ApiSamplingSettings(silence=" "), "silence must be a word"),
         (lambda: ApiSamplingSettings(thinking_tokens=-1), "thinking_tokens must be a whole number"),
         (
@@ -72,8 +75,8 @@ def test_prices_are_per_million_tokens():
 
 
 def test_a_request_asks_for_no_more_than_the_environment_accepts():
-    speech = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100, top_p=0.9)
+    sampling = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100, top_p=0.9)
     # 4 tokens, the one that ends the reply, and 100 of thought.
-    assert speech.fields(4, 7, greedy=True) == {"max_tokens": 105, "temperature": 0.0}
+    assert sampling.fields(4, 7, greedy=True) == {"max_tokens": 105, "temperature": 0.0}
     sampled = {"max_tokens": 110, "temperature": 1.0, "top_p": 0.9, "seed": 7}
-    assert speech.fields(None, 7, greedy=False) == sampled
+    assert sampling.fields(None, 7, greedy=False) == sampled

@@ -77,7 +77,7 @@ def test_the_model_has_the_shape_asked_for_and_ties_its_ends(tiny_tokenizer):
 def test_a_team_of_other_weights_takes_every_setting(make_policy, make_env, tmp_path):
     make_policy().save(tmp_path)
     team = tiny.TinyTeam(
-        str(tmp_path), sharing="separate", speech=SamplingSettings(max_reply_tokens=3)
+        str(tmp_path), sharing="separate", sampling=SamplingSettings(max_reply_tokens=3)
     )
     policies = team.policies(make_env())
     assert len({id(policy) for policy in policies.values()}) == 4
@@ -93,7 +93,7 @@ def test_where_no_weights_are_the_error_says_so(make_env, tmp_path, monkeypatch)
 
 @ships_weights
 def test_the_shipped_weights_speak(make_env):
-    team = tiny.TinyTeam(speech=SamplingSettings(explain_silence=False, max_reply_tokens=8))
+    team = tiny.TinyTeam(sampling=SamplingSettings(explain_silence=False, max_reply_tokens=8))
     assert isinstance(team, HFTeam)
     policy = team.policies(make_env())["solver_0"]
     assert policy.tokenizer.convert_tokens_to_ids(SILENCE) in policy.write("")

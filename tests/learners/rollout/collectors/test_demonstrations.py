@@ -85,7 +85,7 @@ def test_demonstrations_have_the_very_form_of_a_rollout(policy, env):
                 replies.append(Reply(message, self.read(request), ids, (0.0,) * len(ids)))
             return replies
 
-    parrot = Parrot(policy.model, policy.tokenizer, policy.speech)
+    parrot = Parrot(policy.model, policy.tokenizer, policy.sampling)
     (played,) = play([env], dict.fromkeys(env.possible_agents, parrot), STARTS[:1], seed=9)
     assert played == shown
 
