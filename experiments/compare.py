@@ -20,7 +20,6 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
@@ -41,7 +40,7 @@ from laconic.experiments.session.setup import (
     set_up_process,
     tell_conditions,
 )
-from laconic.experiments.session.team_layouts import PASS, Unfit
+from laconic.experiments.session.team_layouts import REVISE, Unfit
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
@@ -109,7 +108,6 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     entries = read_entries(cfg)
     entries += entries_of_runs(cfg, {entry.name for entry in entries})
     check_reference(cfg, entries)
-    check_drafts(entries)
     hooks = make_hooks(cfg.compare.get("columns"))
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
@@ -160,22 +158,10 @@ def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
         )
 
 
-def check_drafts(entries: list[Entry]) -> None:
-    """Refuse a second pass without a first one.
-
-    Raises:
-        UnknownNameError: `draft` names no entry of shape `pass`.
-    """
-    first = [entry.name for entry in entries if entry.shape == PASS]
-    for entry in entries:
-        if entry.draft is not None:
-            choice(f"entry of shape {PASS} in entries.{entry.name}.draft", entry.draft, first)
-
-
 def play_all(comparison: Comparison) -> None:
     """Play every entry and write the table after each; entries that depend on others come last."""
     with Interrupt() as interrupt:
-        order = sorted(comparison.entries, key=lambda entry: (entry.matched, bool(entry.draft)))
+        order = sorted(comparison.entries, key=lambda entry: (entry.matched, entry.shape == REVISE))
         for entry in order:
             say(entry.name)
             row = play_row(comparison, entry, interrupt)

@@ -8,12 +8,10 @@ divide them evenly over their messages, so that an early message leaves enough f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.comparing.entries import Entry
@@ -74,9 +72,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
                 "shape": entry.shape,
                 "say": entry.say,
                 "votes": entry.votes,
-                "draft": entry.draft,
                 "silenced": list(entry.silenced),
-                "blank": entry.blank,
                 "columns": _resolved(cfg.compare.get("columns") or OmegaConf.create()),
                 "most_votes": cfg.compare.most_votes,
                 "reference": cfg.compare.reference if entry.matched else None,
@@ -137,7 +133,7 @@ def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str,
     names = {*agents, *map(role_of, agents)}
     members = {name: member for name, member in mixed["members"].items() if name in names}
     if DRAFTER in names - members.keys():
-        # `drafts.with_drafter` replaces this policy by the drafts of another entry.
+        # The column `second_pass` replaces it by the drafts of another entry.
         members |= {DRAFTER: {"_target_": _SCRIPTED, "script": "silent"}}
     if not agents or members == mixed["members"]:
         return agent
@@ -154,15 +150,6 @@ def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> N
         own = (entry.agent.get("sampling") or {}).get(name)
         if own is None and isinstance(most, int) and isinstance(allowed, int):
             agent["sampling"] = {**agent["sampling"], name: max(most, allowed + more)}
-
-
-def caps_of(env: Any) -> str:
-    """Describe the caps of an environment, as in `24 per message`; empty without caps."""
-    budget = getattr(env, "budget", None)
-    if not isinstance(budget, Budget):
-        return ""
-    caps = {cap.name: getattr(budget, cap.name) for cap in fields(budget)}
-    return ", ".join(f"{cap} per {name}" for name, cap in caps.items() if cap is not None)
 
 
 def _plain(node: Any) -> Any:

@@ -2,14 +2,17 @@
 
 `compare.columns` names functions, or classes whose objects are callable, as `evaluation.after`
 does. Every process calls each after an entry was played. The figures that it returns become columns
-of the table. A class may have two more methods: `begin(environment)` returns facts for
-`comparison.json` before the first entry, and `finish(folder, names)` runs after the last one.
+of the table. A class may have three more methods:
+
+- `begin(environment)` returns facts for `comparison.json` before the first entry;
+- `policies(entry)` returns the policies that play an entry, given a `PlayedEntry` without episodes;
+- `finish(folder, names)` runs after the last entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,14 @@ def begin(
         if (report_facts := getattr(column, "begin", None)) is not None:
             facts |= report_facts(environment)
     return facts
+
+
+def prepare(columns: Sequence[AfterEvaluation], entry: PlayedEntry) -> PlayedEntry:
+    """Return an entry with the policies that the columns choose for it."""
+    for column in columns:
+        if (choose := getattr(column, "policies", None)) is not None:
+            entry = replace(entry, policies=choose(entry))
+    return entry
 
 
 def finish(columns: Sequence[AfterEvaluation], folder: Path, names: Sequence[str]) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.checks import check_names, choice, flag, whole
+from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.run_folder.foreign import read_config
-from laconic.experiments.session.team_layouts import REVISE, SHAPES
+from laconic.experiments.session.team_layouts import SHAPES
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.untrusted_files import find_strange
 
@@ -50,10 +50,6 @@ class Entry:
     votes: int | str | None = None
     """Number of samples in a vote; `matched` spends as many tokens as the reference. None: no
     vote."""
-    draft: str | None = None
-    """Entry of shape `pass` whose answers are the drafts of this one, in shape `revise`."""
-    blank: bool = False
-    """True to empty the drafts of all content (`Benchmark.null_draft`)."""
     silenced: Sequence[str] = ()
     """Agents that always say nothing."""
     greedy: bool | None = None
@@ -93,12 +89,6 @@ class Entry:
         agents = [] if isinstance(self.silenced, str) else self.silenced
         if isinstance(self.silenced, str) or not all(isinstance(agent, str) for agent in agents):
             raise SettingError(f"{where}.silenced must be a list of agents; got {self.silenced!r}")
-        flag(f"{where}.blank", self.blank)
-        if (self.shape == REVISE) != (self.draft is not None):
-            raise SettingError(
-                f"{where}.draft must name an entry if shape={REVISE}, and be null otherwise;"
-                f" got shape={self.shape} draft={self.draft}"
-            )
         fixed = [name for name in ASKED if name in self.env]
         if fixed:
             raise SettingError(

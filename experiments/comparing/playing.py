@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -15,9 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.interrupt import Interrupt
-from laconic.experiments.comparing import drafts
-from laconic.experiments.comparing.arrange import caps_of
-from laconic.experiments.comparing.columns import PlayedEntry
+from laconic.experiments.comparing.columns import PlayedEntry, prepare
 from laconic.experiments.comparing.entries import MATCHED, Entry
 from laconic.experiments.comparing.rows import Row, figures_of
 from laconic.experiments.comparing.vote import vote, votes_for
@@ -37,7 +35,7 @@ from laconic.experiments.session.setup import (
     playing_with,
     rank_seed,
 )
-from laconic.experiments.session.team_layouts import PASS, Unfit
+from laconic.experiments.session.team_layouts import Unfit
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
@@ -47,25 +45,6 @@ from laconic.learners.rollout.play import Start, play
 
 _APART = 1_000_003
 """Distance between the seeds of two samples of a task."""
-
-
-@dataclass(slots=True)
-class Match:
-    """The objects that play an entry."""
-
-    cfg: DictConfig
-    entry: Entry
-    environments: Environments
-    policies: Mapping[str, Policy]
-    starts: Sequence[Start]
-    interrupt: Interrupt
-    processes: Processes = SINGLE_PROCESS
-    seconds: list[float] = field(default_factory=list)
-    """Time per episode of each batch, seconds; further samples of a vote add to their batch."""
-
-    def cuttable(self) -> AbstractContextManager[None]:
-        """Allow a signal to interrupt this context, unless several processes play."""
-        return self.interrupt.cuttable() if self.processes.count == 1 else nullcontext()
 
 
 def play_entry(
@@ -96,59 +75,49 @@ def play_entry(
         KeyboardInterrupt: the user stopped the comparison.
         Unfit: the script cannot play this environment, or an agent in `silenced` does not exist.
     """
-    cfg = _capped(cfg, entry, reference)
+    notes: list[str] = []
+    if entry.cap == MATCHED and reference is not None:
+        cap = math.ceil(reference.figures["tokens_said"].mean)
+        cfg = cast(DictConfig, OmegaConf.merge(cfg, {"env": {"budget": {"episode": cap}}}))
+        notes.append(f"at most {cap} tokens said, the mean of {reference.name}")
     builder = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.split, builder, tokenize=counter)
-    notes = _adapt(environments, entry, team)
-    policies = _policies(entry, builder, environments[0], folder, counter)
-    starts = evaluation_starts(environments, cfg.evaluation.tasks)
-    match = Match(cfg, entry, environments, policies, starts, interrupt, processes)
-    with playing_with(cfg, policies, folder.path, processes):
-        episodes, votes = _episodes(match, reference, notes)
-    notes += free_thoughts(environments[0], episodes)
-    if entry.shape == PASS:
-        drafts.save(folder.path, episodes)
-    played = PlayedEntry(
+    notes += _adapt(environments, entry, team)
+    match = PlayedEntry(
         cfg,
         environments,
-        policies,
-        starts,
+        _policies(entry, builder, environments[0]),
+        evaluation_starts(environments, cfg.evaluation.tasks),
         folder,
-        episodes,
         processes=processes,
         entry=entry,
         tokenize=counter,
     )
+    match = prepare(columns, match)
+    seconds: list[float] = []
+    with playing_with(cfg, match.policies, folder.path, processes):
+        episodes, votes = _episodes(match, interrupt, reference, notes, seconds)
+    notes += free_thoughts(environments[0], episodes)
+    played = replace(match, episodes=episodes)
     findings = run_hooks(columns, played)
     record(played, cfg.evaluation.transcripts, findings)
     means = {name: figure.mean for name, figure in findings.figures.items()}
     metrics = prefixed({**summarize(episodes), **means}, "eval/")
     folder.append_metrics({"step": 0, **metrics, **findings.metrics})
-    figures = {**figures_of(episodes, match.seconds), **findings.figures}
+    figures = {**figures_of(episodes, seconds), **findings.figures}
     return Row(
         entry.name,
         "finished",
         tuple(notes),
         len(episodes),
         votes,
-        caps_of(environments[0]),
         entry.script is not None,
         figures,
     )
 
 
-def _capped(cfg: DictConfig, entry: Entry, reference: Row | None) -> DictConfig:
-    """Set the cap of a matched entry to the mean tokens that its reference says, rounded up."""
-    if entry.cap != MATCHED or reference is None:
-        return cfg
-    cap = {"budget": {"episode": math.ceil(reference.figures["tokens_said"].mean)}}
-    return cast(DictConfig, OmegaConf.merge(cfg, {"env": cap}))
-
-
-def _policies(
-    entry: Entry, builder: Any, environment: Any, folder: RunFolder, counter: Any
-) -> Mapping[str, Policy]:
-    """Return the policy of each agent: those of the team, the drafter's, and silent ones."""
+def _policies(entry: Entry, builder: Any, environment: Any) -> Mapping[str, Policy]:
+    """Return the policy of each agent: those of the team, and silent ones."""
     try:
         policies: Mapping[str, Policy] = builder.policies(environment)
     except SettingError as error:
@@ -156,10 +125,6 @@ def _policies(
             raise
         # Some scripts read tasks, and only know those of this project's benchmarks.
         raise Unfit(str(error)) from error
-    if entry.draft is not None:
-        texts = drafts.read(folder.path.parent / entry.draft)
-        texts = drafts.emptied(texts, environment, counter) if entry.blank else texts
-        policies = drafts.with_drafter(policies, texts)
     absent = [agent for agent in entry.silenced if agent not in policies]
     if absent:
         raise Unfit(f"silenced must name agents of {', '.join(policies)}; got {absent[0]}")
@@ -193,13 +158,20 @@ def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) ->
 
 
 def _episodes(
-    match: Match, reference: Row | None, notes: list[str]
+    match: PlayedEntry,
+    interrupt: Interrupt,
+    reference: Row | None,
+    notes: list[str],
+    seconds: list[float],
 ) -> tuple[list[Episode], int | None]:
-    """Play the episodes of a row; return them and the number of samples per episode."""
+    """Play the episodes of a row; return them and the number of samples per episode.
+
+    Adds to `notes` what a reader has to know, and to `seconds` the time per episode of each batch.
+    """
     # Warm up, so that work done once per process does not count as time of an episode.
-    with match.cuttable():
+    with _cuttable(interrupt, match.processes):
         play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
-    first = _sample(match, 0)
+    first = _sample(match, interrupt, 0, seconds)
     environment = match.environments[0]
     votes = match.entry.votes
     if votes is None or not isinstance(environment, DialogueEnv):
@@ -213,33 +185,43 @@ def _episodes(
         notes.append(
             f"{votes} samples of {tokens:.1f} tokens for the {goal:.1f} of {reference.name}"
         )
-    samples = [first, *(_sample(match, number) for number in range(1, votes))]
+    samples = [first, *(_sample(match, interrupt, n, seconds) for n in range(1, votes))]
     return [vote(environment, plays) for plays in zip(*samples, strict=True)], votes
 
 
-def _sample(match: Match, number: int) -> list[Episode]:
-    """Play every start once; samples of a task differ in the seed of their replies."""
+def _sample(
+    match: PlayedEntry, interrupt: Interrupt, number: int, seconds: list[float]
+) -> list[Episode]:
+    """Play every start once; samples of a task differ in the seed of their replies.
+
+    Further samples add their time to the `seconds` of the first one's batches.
+    """
     episodes: list[Episode] = []
     batches = _batches(match.starts, len(match.environments))
     words = f"{match.entry.name}, sample {number + 1}" if number else match.entry.name
     with Progress(len(match.starts), words) as progress:
         for place, batch in enumerate(batches):
-            if match.processes.any(match.interrupt.is_set()):
+            if match.processes.any(interrupt.is_set()):
                 raise KeyboardInterrupt
             began = time.perf_counter()
             seed = match.cfg.seed + len(episodes) + number * _APART
-            with match.cuttable():
+            with _cuttable(interrupt, match.processes):
                 episodes += match.processes.map_sharded(batch, partial(_play, match, seed))
-            seconds = (time.perf_counter() - began) / len(batch)
+            duration = (time.perf_counter() - began) / len(batch)
             if number:
-                match.seconds[place] += seconds
+                seconds[place] += duration
             else:
-                match.seconds.append(seconds)
+                seconds.append(duration)
             progress.update(len(episodes), summarize(episodes))
     return episodes
 
 
-def _play(match: Match, seed: int, starts: Sequence[Start]) -> list[Episode]:
+def _cuttable(interrupt: Interrupt, processes: Processes) -> AbstractContextManager[None]:
+    """Allow a signal to interrupt this context, unless several processes play."""
+    return interrupt.cuttable() if processes.count == 1 else nullcontext()
+
+
+def _play(match: PlayedEntry, seed: int, starts: Sequence[Start]) -> list[Episode]:
     """Play a process's share of a batch."""
     own = rank_seed(seed, match.processes.rank)
     greedy = match.cfg.evaluation.greedy

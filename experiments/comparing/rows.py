@@ -54,8 +54,6 @@ class Row:
     """Number of episodes; a vote over several samples of one task is one episode."""
     votes: int | None = None
     """Number of samples per answer. None: no vote over samples."""
-    caps: str = ""
-    """Caps on messages and thoughts, in words."""
     script: bool = False
     """True for a script, which is a reference and may know the answers."""
     figures: Mapping[str, Interval] = field(default_factory=dict)

@@ -55,12 +55,15 @@ def test_helpers_of_a_hybrid_hear_one_another_and_then_the_hub_hears_them():
     assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_2")
 
 
-def test_a_second_pass_a_society_and_characters_play(compared):
+def test_a_second_pass_a_society_and_characters_play(compared, tmp_path):
     rows, _ = compared(
         "single", "revise", "scaffold", "draft", "resolve", "society", "personas", "pruned"
     )
     # 192 tokens for two passes; the draft is said once more before it is revised.
-    assert rows["draft"]["caps"] == rows["revise"]["caps"] == "96 per message, 192 per episode"
+    envs = [
+        OmegaConf.load(tmp_path / "run" / name / "config.yaml").env for name in ("draft", "revise")
+    ]
+    assert [(env.budget.message, env.budget.episode) for env in envs] == [(96, 192)] * 2
     said = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
     assert said["revise"] == said["draft"] + said["resolve"] > said["resolve"]
 

@@ -244,11 +244,6 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
     assert len((folder / "silent" / "evaluations.jsonl").read_text().splitlines()) == 1
 
 
-def test_drafts_of_no_entry_are_refused_before_anything_is_played(run, tmp_path):
-    outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[single,revise]", code=1)
-    assert "entry of shape pass in entries.revise.draft" in outcome.err
-
-
 def test_a_measure_of_ones_own_is_a_column_and_writes_at_the_end(run, outside, tmp_path):
     mine = ["+compare.columns.mine._target_=after.Longest", "+compare.columns.mine.at_least=1"]
     outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[oracle,silent]", *mine)

@@ -45,7 +45,6 @@ def test_a_row_is_over_all_tasks_with_a_time_for_each_batch(played, rows):
     assert row.figures["accuracy"].mean == 1.0
     # Five tasks, at most two at a time: three batches.
     assert row.figures["seconds"].count == 3
-    assert "per episode" in row.caps
     assert rows(folder.evaluations)[0]["episodes"] == 5
     assert rows(folder.metrics)[0]["eval/accuracy"] == 1.0
 
@@ -111,6 +110,6 @@ def test_a_matched_cap_is_what_its_reference_says_rounded_up(played):
     assert entry.matched
     goal = Interval(29.2, 0, 0, 5)
     row, _ = played(entry, reference=Row("short", "finished", figures={"tokens_said": goal}))
-    assert "30 per episode" in row.caps
+    assert row.notes == ("at most 30 tokens said, the mean of short",)
     assert row.figures["tokens_said"].mean <= 30
     assert row.figures["cut_rate"].mean > 0

@@ -18,7 +18,6 @@ FULL = Row(
     ("first", "second"),
     6,
     3,
-    "48 per message",
     True,
     {"score": Interval(0.5, 0.25, 0.75, 6), "accuracy": Interval(0.1, 0.0, 0.2, 6)},
 )

@@ -9,11 +9,18 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing import drafts
 from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
 from laconic.extras.analysis import coordination
-from laconic.extras.analysis.second_pass import SecondPass, write
+from laconic.extras.analysis.second_pass import (
+    SecondPass,
+    empty,
+    read_drafts,
+    save_drafts,
+    with_drafter,
+    write,
+)
 from laconic.learners.agents.scripted import ScriptedPolicy
+from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Start, play
 
 TASKS = 1500
@@ -48,13 +55,13 @@ def played(name, shape, chance, folder, blank=False):
     env = envs.make("gsm8k", tasks=TASKS, **{**ENV, **SHAPES[shape](TeamSettings.of(ENV), None)})
     policies = {"solver_0": ScriptedPolicy(script(name, chance), env.tasks)}
     if shape == "revise":
-        found = drafts.read(folder / "draft")
-        found = drafts.emptied(found, env, str.split) if blank else found
-        policies = drafts.with_drafter(policies, found)
+        found = read_drafts(folder / "draft")
+        found = empty(found, env, str.split) if blank else found
+        policies = with_drafter(policies, found)
     starts = [Start(number, key) for number, key in enumerate(env.tasks)]
     episodes = play([env], policies, starts, seed=0)
     (folder / name).mkdir()
-    drafts.save(folder / name, episodes)
+    save_drafts(folder / name, episodes)
     words = coordination.vectorizer(None, str.split)
     coordination.save(folder / name, coordination.measure(episodes, words, env))
 
@@ -105,6 +112,29 @@ def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
         SHAPES["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
 
 
+def test_what_was_said_last_is_the_draft(tmp_path):
+    turns = (Turn("solver_0", 0, "so"), Turn("solver_0", 1, "#### 9"))
+    episodes = [Episode("one", turns, {}), Episode("two", (), {})]
+    save_drafts(tmp_path, episodes)
+    assert read_drafts(tmp_path) == {"one": "#### 9", "two": ""}
+
+
+def test_an_emptied_draft_keeps_its_form_and_is_no_longer_than_it():
+    env = envs.make("gsm8k", tasks=1)
+    (key,) = env.tasks
+    draft = "He has 4 + 5 eggs.\n  #### 9"
+    found = empty({key: draft, "gone": "9"}, env, str.split)
+    assert found == {key: "xx xxx x x x xxxxx\n  #### x"}
+    # Letter for letter, what is crossed out has more tokens; it is cut.
+    by_letter = empty({key: "9 8"}, env, lambda text: list(text.replace("9", "")))
+    assert by_letter == {key: "x "}
+
+
+def test_drafts_that_are_not_there_are_missed_by_name(tmp_path):
+    with pytest.raises(SettingError, match="drafts of 'first', which has none"):
+        read_drafts(tmp_path / "first")
+
+
 def test_a_comparison_of_the_four_writes_the_parts_and_the_flow_of_answers(run, tmp_path):
     names = "revise,scaffold,draft,resolve,society"
     few = ["agent=scripted", "evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
@@ -119,3 +149,9 @@ def test_a_comparison_of_the_four_writes_the_parts_and_the_flow_of_answers(run, 
 def test_a_comparison_names_four_entries(run, tmp_path):
     outcome = run("compare", "compare.second_pass=[draft]", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1 and "compare.second_pass must name four entries" in outcome.message
+
+
+def test_a_revision_without_drafts_is_a_row_with_its_reason(run, tmp_path):
+    few = ["agent=scripted", "evaluation.tasks=2", "evaluation.batch=2", "threads=1"]
+    outcome = run("compare", *few, "entry=[revise]", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1 and "revises the drafts of 'draft', which has none" in outcome.out
