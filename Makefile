@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons evidence-commons-silent evidence-commons-smollm2 evidence-engines evidence-engine-speed evidence-staleness evidence-told-math evidence-small-first evidence-harder-mathematics evidence-harder-swap evidence-strategyqa-demand evidence-strategyqa-first evidence-gsm8k-rows-first evidence-coop-first gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -152,6 +152,29 @@ evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## teach team
 	for credit in team own; do for seed in 1 2 3; do \
 	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/commons.py $$credit $$seed $(COMMONS)/numeric.jsonl || exit 1; \
 	done; done
+
+# What docs/engine_figures.md reports.
+ENGINES := outputs/engines
+OWN_VLLM := engine=vllm engine.start=true engine.program=.venv-vllm/bin/vllm
+FOUR_ADAPTERS := agent.sharing=lora train.tasks_per_step=4 train.group_size=4 threads=1 resume=true
+evidence-engines: .venv/installed .venv-vllm/installed  ## five updates with vLLM and without, three seeds (docs/engine_figures.md)
+	for seed in 0 1 2; do for engine in "own engine=own" "vllm $(OWN_VLLM)"; do \
+	  $(BIN)/laconic train $${engine#* } $(FOUR_ADAPTERS) train.steps=5 evaluation.tasks=16 seed=$$seed \
+	    hydra.run.dir=$(ENGINES)/$${engine%% *}/$$seed || exit 1; \
+	done; done
+
+evidence-engine-speed: .venv/installed .venv-vllm/installed smollm2  ## rollout and step of SmolLM2 with three engines (docs/engine_figures.md)
+	for engine in engine=own engine=batched "$(OWN_VLLM)"; do \
+	  $(BIN)/laconic measure-speed $$engine agent=smollm2 agent.sharing=lora agent.precision=float32 \
+	    measure.conversations=256 agent.sampling.max_reply_tokens=24 threads=1 || exit 1; \
+	done
+
+evidence-staleness: .venv/installed  ## steps in lockstep and ahead of the updates, with a server that waits (docs/engine_figures.md)
+	$(BIN)/python tests/support/fake_engine.py serve learners/agents/tiny --port 8311 --ragged 3 & server=$$!; \
+	for staleness in 0 1; do \
+	  $(BIN)/laconic train engine=vllm engine.url=http://127.0.0.1:8311 engine.tolerance=1 engine.max_staleness=$$staleness \
+	    $(FOUR_ADAPTERS) learner.correction=none train.steps=6 evaluation.tasks=2 hydra.run.dir=$(ENGINES)/staleness/$$staleness || break; \
+	done; kill $$server
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3 trl
 judges:  ## run our environments in nine outside clients; write docs/judges.md

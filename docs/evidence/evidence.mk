@@ -166,6 +166,37 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evid
 	    hydra.run.dir=$(SMALL)/$$seed || exit 1; \
 	done
 
+# The same from a weaker start, under a price that is always charged.
+evidence-small-first: .venv/installed  ## the small policy collapses from a weak start (docs/evidence.md)
+	for part in "first 1000 0.3" "start 1400 0.2 learner.decay=cosine seed=1 agent.model=$(SMALL)/first/first/policy"; do set -- $$part; \
+	  folder=$$1 steps=$$2 others=$$3; shift 3; \
+	  $(BIN)/laconic warm-start env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
+	    train.steps=$$steps learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 learner.collect.others=$$others \
+	    learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 "$$@" \
+	    hydra.run.dir=$(SMALL)/first/$$folder || exit 1; \
+	done
+	$(BIN)/laconic train env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
+	  evaluation.tasks=500 agent.model=$(SMALL)/first/start/policy env.reward.price=0.1 hydra.run.dir=$(SMALL)/first/0
+
+# SmolLM2 from the first part of mathematics' start: levels 2 and 3, then level 2 alone.
+evidence-harder-mathematics: evidence-math-start  ## SmolLM2 learns gsm8k's levels 2 and 3 by imitation (docs/evidence.md)
+	$(START) env=gsm8k 'env.generator.level=[2,3]' $(WIDE) train.steps=60 seed=0 agent.model=$(MATH)/start/policy \
+	  learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	  learner.collect.others=0.8 hydra.run.dir=$(HARDER)/mathematics/first
+	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=90 optimizer.lr=2e-4 train.evaluate_every=45 seed=1 \
+	  agent.model=$(HARDER)/mathematics/first/policy learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.15 \
+	  hydra.run.dir=$(HARDER)/mathematics/second
+
+# The helpers of each trained team beside the solver of the start.
+evidence-harder-swap: evidence-harder  ## trained helpers beside an untrained solver on gsm8k's levels 1 to 3 (docs/evidence.md)
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic evaluate env=gsm8k 'env.generator.level=[1,3]' agent=mixed agent@agent.members.solver=smollm2 \
+	    agent@agent.members.helper=smollm2 agent.members.helper.model=$(HARDER)/from_$(HARDER_FROM)/$$seed/policy \
+	    agent.members.solver.model=$(HARDER)/$(HARDER_FROM)/policy env.instructions=brief evaluation.tasks=500 evaluation.batch=64 \
+	    threads=1 resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/swap_helpers/$$seed || exit 1; \
+	done
+
 # Rows of others, from the start of evidence-harder that knows silence.
 ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.sampling.max_reply_tokens=129
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
@@ -180,6 +211,18 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
 	done
 
+# What the words of a trained team are worth.
+evidence-strategyqa-demand: evidence-strategyqa
+	$(BIN)/laconic demand $(FACTS) $(ROWS_ROOM) agent=smollm2 agent.model=$(STRATEGYQA)/2/policy env.instructions=brief \
+	  evaluation.tasks=100 demand.span=0 hydra.run.dir=$(STRATEGYQA)/demand
+
+# The first start, taught on these rows alone, and its one training.
+evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 on StrategyQA from the first start (docs/evidence.md)
+	$(START) $(FACTS) $(ROWS_ROOM) train.steps=60 learner.microbatch_tokens=4096 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 hydra.run.dir=$(STRATEGYQA)/first/start
+	$(BIN)/laconic train experiment=pretrained $(FACTS) $(ROWS_ROOM) learner.microbatch_tokens=4096 evaluation.tasks=8 train.steps=30 \
+	  agent.model=$(STRATEGYQA)/first/start/policy seed=1 env.reward.price=0.5 resume=true hydra.run.dir=$(STRATEGYQA)/first/1
+
 GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
 PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
 evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/evidence.md)
@@ -189,6 +232,16 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
+
+# The first start, taught from that of mathematics, and its one training.
+evidence-gsm8k-rows-first: have-gsm8k evidence-math-start  ## SmolLM2 on GSM8K's problems from the first start (docs/evidence.md)
+	$(START) $(PROBLEMS) $(LONG) agent.model=$(MATH)/start/policy train.steps=30 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 seed=0 hydra.run.dir=$(GSM8K_ROWS)/first/first
+	$(START) $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/first/policy train.steps=12 evaluation.tasks=32 evaluation.batch=32 \
+	  learner.collect.teacher.silent_uninformed=0.8 learner.collect.teacher.silent_informed=0 learner.collect.others=1 seed=1 \
+	  hydra.run.dir=$(GSM8K_ROWS)/first/start
+	$(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/start/policy evaluation.tasks=8 \
+	  train.steps=15 train.checkpoint_every=5 seed=1 env.reward.price=0.5 resume=true hydra.run.dir=$(GSM8K_ROWS)/first/1
 
 # Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their
 # start, the same under a cap and without what each agent but the solver says, and beside one agent that reads everything, a
@@ -251,6 +304,12 @@ evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in 
 	$(call told,$(FACTS),$(ROWS_ROOM),instructed_strategyqa,strategyqa)
 	$(call told,$(PROBLEMS),$(ROWS_ROOM),instructed_gsm8k_rows,gsm8k_rows)
 
+evidence-told-math: evidence-math-start  ## the same on mathematics, from its start (docs/evidence.md)
+	$(INSTRUCTED) $(TWO) env.tasks=100000 $(NARROW) train.steps=16 optimizer.lr=1e-4 seed=2 agent.model=$(MATH)/start/policy \
+	  learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 learner.microbatch_tokens=2048 \
+	  hydra.run.dir=$(TOLD)/instructed_math
+	$(call told,$(TWO),env.tasks=20000 $(NARROW),instructed_math,math)
+
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr
 # MAGRPO with an adapter for each agent.
@@ -269,6 +328,36 @@ evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise
 	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) optimizer.lr=1e-3 learner.balance_silence=false \
 	    train.steps=9 train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
+
+# The first start and seeds.
+evidence-coop-first: .venv/installed smollm2  ## the first teams of two that write programs (docs/evidence.md)
+	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=30 \
+	  train.tasks_per_step=8 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 hydra.run.dir=$(COOP)/first/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) optimizer.lr=1e-3 learner.balance_silence=false \
+	    agent.model=$(COOP)/first/start/policy train.steps=10 train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed \
+	    hydra.run.dir=$(COOP)/first/$$seed || exit 1; \
+	done
+
+# The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
+WORDLESS := $(EVIDENCE)/commons_silent
+evidence-commons-silent: SEEDS := 0 1 2 3 4
+evidence-commons-silent: .venv/installed  ## teams that share a commons without a word (docs/environments/commons.md)
+	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.language=none agent.shape.positions=2048 \
+	  train.tasks_per_step=6 train.steps=110 threads=1 resume=true hydra.run.dir=$(WORDLESS)/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=commons env.language=none agent.model=$(WORDLESS)/start/policy seed=$$seed resume=true \
+	    hydra.run.dir=$(WORDLESS)/$$seed || exit 1; \
+	done
+VILLAGE := $(EVIDENCE)/commons_smollm2
+TALKING := env=commons env.talk_rounds=1 env.budget.message=24 threads=1 resume=true
+evidence-commons-smollm2: .venv/installed smollm2  ## SmolLM2 on the commons, as it is and after a warm start (docs/environments/commons.md)
+	$(BIN)/laconic evaluate $(TALKING) agent=smollm2 evaluation.tasks=1 evaluation.batch=10 hydra.run.dir=$(VILLAGE)/untaught
+	$(BIN)/laconic warm-start $(TALKING) agent=smollm2 env.instructions=brief env.months=4 train.tasks_per_step=1 train.steps=60 \
+	  evaluation.tasks=1 evaluation.batch=10 learner.collect.teacher.silent_uninformed=0.25 learner.microbatch_tokens=2048 \
+	  hydra.run.dir=$(VILLAGE)/start
+	$(BIN)/laconic evaluate $(TALKING) agent=smollm2 agent.model=$(VILLAGE)/start/policy env.instructions=brief env.months=12 \
+	  evaluation.tasks=5 evaluation.batch=25 evaluation.greedy=false hydra.run.dir=$(VILLAGE)/sampled
 
 evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py

@@ -86,6 +86,10 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     typed = typed_keys(overrides)
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        # `agent=mixed` freezes its solver, and the member chosen for it may have no weights.
+        if override.package and (note := _drop_foreign_settings(cfg, override.package, typed)):
+            notes.append(note.partition("; kept")[0])
     experiments = [
         option.strip()
         for override in overrides

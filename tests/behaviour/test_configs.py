@@ -46,7 +46,10 @@ TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
 NEEDS = {
     "agent/api": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
+    "experiment/expert": ["env.expert.model=a-model"],
+    "experiment/one_gpu": ["agent.model=a-model"],
     "experiment/pretrained": ["agent.model=a-model"],
+    "experiment/served": ["agent.model=a-model"],
     "learner/swarm": ["learner.collect.folder=a-folder"],
     "learner/collect/own_best": ["learner=imitation"],
     "learner/collect/recorded": ["learner=imitation", "learner.collect.folder=a-folder"],

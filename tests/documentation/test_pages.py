@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -15,8 +16,20 @@ from laconic.envs.registry import GROUP
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 README = ROOT / "README.md"
 MAKEFILES = (ROOT / "Makefile", ROOT / "docs" / "evidence" / "evidence.mk")
+MOST_OVERRIDES = 5
+FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
 KINDS = ("python", "sh", "text", "yaml")
-OTHERS = {"git", "source", "tensorboard", "vllm", "wandb", "mlflow", "trackio", "transformers"}
+OTHERS = {
+    "export",
+    "git",
+    "source",
+    "tensorboard",
+    "vllm",
+    "wandb",
+    "mlflow",
+    "trackio",
+    "transformers",
+}
 """Programs of others, which are not looked into."""
 
 
@@ -64,3 +77,27 @@ def test_every_command_of_a_page_can_be_composed(
             assert set(",".join(wanted).split(",")) <= {"", *extras["optional-dependencies"]}
         else:
             assert name in OTHERS, f"{command.text}: unknown program"
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
+def test_no_command_of_a_page_needs_more_than_five_overrides(commands, page):
+    long = [
+        one.text for one in commands(page) if one.program and len(counted(one)) > MOST_OVERRIDES
+    ]
+    assert long == [], "the settings belong into a preset of conf/experiment/ or a target of make"
+
+
+def counted(command) -> list[str]:
+    """Return the overrides of a command; those that name its folder do not count."""
+    return [
+        one
+        for one in command.arguments
+        if ("=" in one or one.startswith("~")) and not one.startswith(("-", *FOLDERS))
+    ]
+
+
+def test_overrides_are_counted_with_and_without_a_sign(command):
+    words = (
+        "laconic train -m '~env' +env.x=1 seed=0,1 --config-dir c hydra.run.dir=a hydra.sweep.dir=b"
+    )
+    assert counted(command(shlex.split(words))) == ["~env", "+env.x=1", "seed=0,1"]

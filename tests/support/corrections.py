@@ -42,7 +42,7 @@ REFERENCES = 3
 """Fresh sets of episodes whose mean gradient is the reference."""
 SETTINGS = ("train.tasks_per_step=8", "learner.decay_updates=null", "threads=1")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "auto")
-OBJECTIVE = Objective(importance_sampling_level="token")
+OBJECTIVE = Objective("token")
 Row = dict[str, Any]
 
 

@@ -226,6 +226,14 @@ def test_the_page_lists_the_hidden_settings_with_their_defaults():
     assert listed == dict(HIDDEN)
 
 
+def test_a_chosen_member_without_weights_is_not_frozen():
+    member = {"_target_": "laconic.learners.agents.api.ApiTeam", "model": "m", "frozen": True}
+    cfg = OmegaConf.create({"agent": {"members": {"solver": member}}})
+    (note,) = settle(cfg, ["agent@agent.members.solver=api"])
+    assert note.endswith("ApiTeam does not take agent.members.solver.frozen, left out")
+    assert cfg.agent.members.solver == {"_target_": member["_target_"], "model": "m"}
+
+
 def test_hidden_settings_need_no_plus_sign():
     typed = ["env.channel.lose=0.3", "agent.members.helper.frozen=true", "report=false"]
     assert accept_hidden(typed) == [f"++{text}" for text in typed]

@@ -29,7 +29,7 @@ def make_learner():
             policies,
             partial(torch.optim.SGD, lr=rate),
             advantages=Imitated(),
-            objective=Objective(importance_sampling_level="none", average="token"),
+            objective=Objective("none", average="token"),
             minibatches=1,
             collect=Taught(WORDY, others=1.0),
             **settings,
@@ -99,7 +99,7 @@ def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
         team,
         partial(torch.optim.AdamW, lr=0.01),
         advantages=Imitated(),
-        objective=Objective(importance_sampling_level="none", average="token"),
+        objective=Objective("none", average="token"),
         minibatches=1,
         collect=Taught(ScriptedTeacher(), others=1.0),
     )

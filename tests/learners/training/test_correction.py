@@ -133,9 +133,7 @@ def test_a_masked_sequence_has_no_gradient_and_is_counted_by_its_tokens():
         rollout_logprobs=MU[:2],
         weights=Correction("sequence_mask").weights(OLD[:2], MU[:2], MASK[:2], "token"),
     )
-    outputs = Objective(importance_sampling_level="token", epsilon_high=math.inf, epsilon=1.0)(
-        inputs
-    )
+    outputs = Objective("token", epsilon_high=math.inf, epsilon=1.0)(inputs)
     (gradient,) = torch.autograd.grad(outputs.loss, current)
     assert gradient[0].abs().min() > 0 and gradient[1].abs().max() == 0
     # Two of five tokens; the largest |log w| is log 8; k3 of d = log w is e^d - d - 1.

@@ -20,7 +20,7 @@ def test_a_batch_without_generated_tokens_has_loss_zero_and_gradient_zero(
     ratio: str, average: str
 ) -> None:
     given = inputs([[math.nan, 1.0]], [[0, 0]], [3.0])
-    outputs, grad = gradient(Objective(importance_sampling_level=ratio, average=average), given)
+    outputs, grad = gradient(Objective(ratio, average=average), given)
     assert outputs.metrics == {"loss": 0.0, "sequences": 0.0}
     assert grad.tolist() == [[0.0, 0.0]]
 
@@ -28,10 +28,8 @@ def test_a_batch_without_generated_tokens_has_loss_zero_and_gradient_zero(
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_an_empty_sequence_counts_in_the_mean_with_loss_zero(ratio: str) -> None:
     # Alone the first sequence has a loss; beside an empty one it has half of it.
-    alone = Objective(importance_sampling_level=ratio)(inputs([[0.0, 0.0]], [[1, 1]], [1.5]))
-    both = Objective(importance_sampling_level=ratio)(
-        inputs([[0.0, 0.0]] * 2, [[1, 1], [0, 0]], [1.5, 8.0])
-    )
+    alone = Objective(ratio)(inputs([[0.0, 0.0]], [[1, 1]], [1.5]))
+    both = Objective(ratio)(inputs([[0.0, 0.0]] * 2, [[1, 1], [0, 0]], [1.5, 8.0]))
     assert both.loss.item() == pytest.approx(alone.loss.item() / 2, rel=1e-6)
     assert both.metrics["sequences"] == 1.0
 
@@ -53,7 +51,7 @@ def test_a_divisor_leaves_empty_sequences_out_of_the_mean() -> None:
 def test_masked_tokens_have_no_gradient_and_no_say_even_when_they_are_not_finite(
     ratio: str, bad: float
 ) -> None:
-    objective = Objective(importance_sampling_level=ratio, beta=0.1, **WIDE)
+    objective = Objective(ratio, beta=0.1, **WIDE)
     clean = inputs([[0.0, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[0.0, -1.0, -1.2]])
     dirty = inputs([[bad, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[bad, -1.0, -1.2]])
     dirty.behavior_logprobs[0, 0] = bad
@@ -66,9 +64,7 @@ def test_masked_tokens_have_no_gradient_and_no_say_even_when_they_are_not_finite
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_a_generated_token_that_is_not_finite_shows_in_the_loss(ratio: str) -> None:
-    assert math.isnan(
-        Objective(importance_sampling_level=ratio)(inputs([[math.nan]], [[1]], [1.0])).loss.item()
-    )
+    assert math.isnan(Objective(ratio)(inputs([[math.nan]], [[1]], [1.0])).loss.item())
 
 
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token", "token"])
@@ -76,7 +72,7 @@ def test_a_generated_token_that_is_not_finite_shows_in_the_loss(ratio: str) -> N
 @pytest.mark.parametrize("value", [1e6, 1e-6])
 def test_extreme_ratios_stay_finite(ratio: str, advantage: float, value: float) -> None:
     outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio, beta=0.1),
+        Objective(ratio, beta=0.1),
         inputs([[math.log(value)] * 3], [[1, 1, 1]], [advantage], reference=[[-30.0] * 3]),
     )
     assert outputs.loss.isfinite()
@@ -86,9 +82,7 @@ def test_extreme_ratios_stay_finite(ratio: str, advantage: float, value: float) 
 
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token", "token"])
 def test_a_ratio_beyond_the_limit_is_finite_and_has_no_gradient(ratio: str) -> None:
-    outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio), inputs([[500.0]], [[1]], [-1.0])
-    )
+    outputs, grad = gradient(Objective(ratio), inputs([[500.0]], [[1]], [-1.0]))
     assert outputs.loss.item() == pytest.approx(math.exp(20), rel=1e-6)
     assert grad.item() == 0.0
 
@@ -106,19 +100,14 @@ def test_the_sequence_ratio_is_the_exponential_of_the_mean_log_ratio() -> None:
 def test_the_token_ratio_differs_from_the_sequence_ratio() -> None:
     # The same log-ratios by token: ratios 4 and 1, mean 2.5; loss -7.5; gradient -4 * 3 / 2 and
     # -1 * 3 / 2.
-    outputs, grad = gradient(
-        Objective(importance_sampling_level="token", **WIDE),
-        inputs([[2 * LN2, 0.0]], [[1, 1]], [3.0]),
-    )
+    outputs, grad = gradient(Objective("token", **WIDE), inputs([[2 * LN2, 0.0]], [[1, 1]], [3.0]))
     assert outputs.loss.item() == pytest.approx(-7.5, rel=1e-6)
     assert grad[0].tolist() == pytest.approx([-6.0, -1.5], rel=1e-6)
 
 
 def test_without_a_ratio_the_loss_is_the_mean_log_probability_times_the_advantage() -> None:
     # Log-probabilities -1 + 0.2 and -1: mean -0.9; loss -(-0.9) * 2 = 1.8; gradient -2 / 2 each.
-    outputs, grad = gradient(
-        Objective(importance_sampling_level="none"), inputs([[0.2, 0.0]], [[1, 1]], [2.0])
-    )
+    outputs, grad = gradient(Objective("none"), inputs([[0.2, 0.0]], [[1, 1]], [2.0]))
     assert outputs.loss.item() == pytest.approx(1.8, rel=1e-6)
     assert grad[0].tolist() == [-1.0, -1.0]
     assert "clip_fraction" not in outputs.metrics
@@ -128,7 +117,7 @@ def test_a_sum_is_the_log_probability_of_a_whole_sequence_times_its_advantage() 
     # REINFORCE: log-probabilities (-1 + 0.2) + -1 = -1.8 and -1: -(-1.8 * 2) = 3.6 and
     # -(-1 * -3) = -3, mean 0.3; gradient -2 / 2 on both tokens of the first, 3 / 2 on the other.
     given = inputs([[0.2, 0.0], [0.0, 9.0]], [[1, 1], [1, 0]], [2.0, -3.0])
-    outputs, grad = gradient(Objective(importance_sampling_level="none", average="sum"), given)
+    outputs, grad = gradient(Objective("none", average="sum"), given)
     assert outputs.loss.item() == pytest.approx(0.3, rel=1e-5)
     assert grad.tolist() == [[-1.0, -1.0], [1.5, 0.0]]
 
@@ -136,9 +125,7 @@ def test_a_sum_is_the_log_probability_of_a_whole_sequence_times_its_advantage() 
 def test_a_constant_normalizer_weighs_tokens_alike_whatever_the_length() -> None:
     # Dr. GRPO at ratio 1 with constant 10: -A / 10 / 2 sequences per token: -0.15 and 0.05.
     given = inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0])
-    outputs, grad = gradient(
-        Objective(importance_sampling_level="token", average="sum", normalizer=10.0), given
-    )
+    outputs, grad = gradient(Objective("token", average="sum", normalizer=10.0), given)
     # -(2 * 3 + 3 * -1) / 10 / 2 = -0.15
     assert outputs.loss.item() == pytest.approx(-0.15, rel=1e-6)
     assert grad.flatten().tolist() == pytest.approx([-0.15, -0.15, 0] + [0.05] * 3, rel=1e-6)
@@ -157,7 +144,7 @@ def test_advantages_of_one_sign_push_every_token_the_same_way(
     ratio: str, average: str, sign: float
 ) -> None:
     given = inputs([[0.0, 0.0], [0.0, 0.0]], [[1, 1], [1, 0]], [sign, 3 * sign])
-    _, grad = gradient(Objective(importance_sampling_level=ratio, average=average), given)
+    _, grad = gradient(Objective(ratio, average=average), given)
     assert (grad * sign <= 0).all() and (grad[given.generated_mask] != 0).all()
 
 
@@ -165,8 +152,7 @@ def test_advantages_of_one_sign_push_every_token_the_same_way(
 def test_at_ratio_one_the_gradient_is_that_of_reinforce(ratio: str) -> None:
     # -A / |y| / sequences: -3 / 2 / 2 on two tokens, 1 / 3 / 2 on three.
     outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio),
-        inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0]),
+        Objective(ratio), inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0])
     )
     assert grad.flatten().tolist() == pytest.approx([-0.75, -0.75, 0] + [1 / 6] * 3, rel=1e-6)
     assert outputs.metrics["clip_fraction"] == 0.0
@@ -189,8 +175,7 @@ def test_the_clip_acts_where_it_removes_an_incentive(
     ratio: str, log_ratio: float, advantage: float, loss: float
 ) -> None:
     outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio, **PAPER),
-        inputs([[log_ratio] * 4], [[1] * 4], [advantage]),
+        Objective(ratio, **PAPER), inputs([[log_ratio] * 4], [[1] * 4], [advantage])
     )
     clipped = loss in (-2.0 * 1.0004, 2.0 * 0.9997)
     assert outputs.loss.item() == pytest.approx(loss, rel=1e-6)
@@ -281,10 +266,7 @@ def test_clipping_is_told_by_length() -> None:
 def test_a_token_ratio_is_clipped_by_the_share_of_its_tokens() -> None:
     # Of four tokens with A > 0 one lies above 1 + epsilon_high.
     given = inputs([[0.1, 0.0, -0.1, 0.0]], [[1, 1, 1, 1]], [1.0])
-    assert (
-        Objective(importance_sampling_level="token", **PAPER)(given).metrics["clip_fraction"]
-        == 0.25
-    )
+    assert Objective("token", **PAPER)(given).metrics["clip_fraction"] == 0.25
 
 
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token"])
@@ -292,16 +274,14 @@ def test_a_length_floor_divides_the_log_ratios_of_a_short_sequence_by_more_token
     # One token with log-ratio ln 4, counted as two: s = exp(ln 4 / 2) = 2; loss -2 * 3 = -6;
     # gradient -s A / 2 = -3.
     outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio, shortest=2, **WIDE),
-        inputs([[2 * LN2]], [[1]], [3.0]),
+        Objective(ratio, shortest=2, **WIDE), inputs([[2 * LN2]], [[1]], [3.0])
     )
     assert outputs.loss.item() == pytest.approx(-6.0, rel=1e-6)
     assert grad.item() == pytest.approx(-3.0, rel=1e-6)
     assert outputs.metrics["ratio_max"] == pytest.approx(2.0, rel=1e-6)
     # By its own length of one: s = 4; loss -12; gradient -12.
     outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio, shortest=1, **WIDE),
-        inputs([[2 * LN2]], [[1]], [3.0]),
+        Objective(ratio, shortest=1, **WIDE), inputs([[2 * LN2]], [[1]], [3.0])
     )
     assert (outputs.loss.item(), grad.item()) == pytest.approx((-12.0, -12.0), rel=1e-6)
 
@@ -311,9 +291,7 @@ def test_a_length_floor_divides_the_log_ratios_of_a_short_sequence_by_more_token
 def test_a_length_floor_leaves_longer_sequences_alone(ratio: str, shortest: int) -> None:
     # Log-ratios ln 4, ln 2 and 0: s = exp(ln 8 / 3) = 2; loss -2; gradient -2 / 3 each.
     given = inputs([[2 * LN2, LN2, 0.0]], [[1, 1, 1]], [1.0])
-    outputs, grad = gradient(
-        Objective(importance_sampling_level=ratio, shortest=shortest, **WIDE), given
-    )
+    outputs, grad = gradient(Objective(ratio, shortest=shortest, **WIDE), given)
     assert outputs.loss.item() == pytest.approx(-2.0, rel=1e-6)
     assert grad[0].tolist() == pytest.approx([-2 / 3] * 3, rel=1e-6)
 
@@ -336,11 +314,11 @@ def test_the_share_of_ratios_that_are_not_one_is_told() -> None:
     assert Objective()(given).metrics["moved_fraction"] == 0.5
     # By token: two of three tokens of the first, none of the second.
     given = inputs([[0.1, 0.0, -0.1], [0.0, 0.0, 0.0]], [[1, 1, 1]] * 2, [1.0, 1.0])
-    moved = Objective(importance_sampling_level="token")(given).metrics["moved_fraction"]
+    moved = Objective("token")(given).metrics["moved_fraction"]
     assert moved == pytest.approx(1 / 3, rel=1e-6)
     # As a sequence the mean log-ratio of the first is 0.
     assert Objective()(given).metrics["moved_fraction"] == 0.0
-    assert "moved_fraction" not in Objective(importance_sampling_level="none")(given).metrics
+    assert "moved_fraction" not in Objective("none")(given).metrics
 
 
 # Settings and shapes

@@ -91,7 +91,7 @@ def test_value_and_gradient_equal_a_slow_loop(
 ) -> None:
     for drift, low, high in ((0.001, 3e-4, 4e-4), (0.5, 0.2, 0.28)):
         settings = {"epsilon": low, "epsilon_high": high, "beta": kl, "normalizer": 8.0}
-        objective = Objective(importance_sampling_level=ratio, average=average, **settings)
+        objective = Objective(ratio, average=average, **settings)
         given = random_inputs(seed, drift, dtype)
         outputs, grad = gradient(objective, given)
         loss, expected = slow(objective, given)
@@ -109,9 +109,7 @@ def test_value_and_gradient_with_a_length_floor_equal_a_slow_loop(
 ) -> None:
     for seed, (drift, low, high) in enumerate([(0.001, 3e-4, 4e-4), (0.1, 3e-3, 4e-3)] * 2):
         settings = {"epsilon": low, "epsilon_high": high, "beta": 0.1, "normalizer": 8.0}
-        objective = Objective(
-            importance_sampling_level=ratio, average=average, shortest=shortest, **settings
-        )
+        objective = Objective(ratio, average=average, shortest=shortest, **settings)
         given = random_inputs(seed, drift, torch.float64)
         outputs, grad = gradient(objective, given)
         loss, expected = slow(objective, given)
@@ -126,9 +124,7 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
 ) -> None:
     given = random_inputs(seed, drift, torch.float32)
     outputs, grad = gradient(Objective(beta=0.1), given)
-    by_token, by_token_grad = gradient(
-        Objective(importance_sampling_level="sequence_token", beta=0.1), given
-    )
+    by_token, by_token_grad = gradient(Objective("sequence_token", beta=0.1), given)
     torch.testing.assert_close(by_token.loss, outputs.loss, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(by_token_grad, grad, rtol=1e-6, atol=1e-8)
     assert by_token.metrics["clip_fraction"] == pytest.approx(outputs.metrics["clip_fraction"])
@@ -137,7 +133,7 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("average", AVERAGES)
 def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: str) -> None:
-    objective = Objective(importance_sampling_level=ratio, average=average, beta=0.1)
+    objective = Objective(ratio, average=average, beta=0.1)
     whole = random_inputs(0, 0.1, torch.float64)
     total = objective.divisor(7, int(whole.generated_mask.sum()))
     parts = [
@@ -165,10 +161,8 @@ def test_half_precision_inputs_are_computed_in_single_precision(ratio: str) -> N
         half.advantages.float(),
         half.reference_logprobs.float(),
     )
-    outputs, grad = gradient(Objective(importance_sampling_level=ratio, beta=0.1, **WIDE), half)
-    wanted, wanted_grad = gradient(
-        Objective(importance_sampling_level=ratio, beta=0.1, **WIDE), single
-    )
+    outputs, grad = gradient(Objective(ratio, beta=0.1, **WIDE), half)
+    wanted, wanted_grad = gradient(Objective(ratio, beta=0.1, **WIDE), single)
     assert outputs.loss.dtype == torch.float32
     assert outputs.loss.item() == wanted.loss.item()
     # Only on its way back into the inputs is the gradient rounded to bfloat16.

@@ -109,7 +109,7 @@ def replies() -> list[TokenSequence]:
 
 
 REPLIES = replies()
-OBJECTIVE = Objective(importance_sampling_level="none")
+OBJECTIVE = Objective("none")
 
 
 def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dict[str, Tensor]]:

@@ -118,9 +118,7 @@ def test_a_critic_reads_every_token_once_and_so_does_its_policy(make_policy, rou
     assert sum(tokens for tokens, _ in both) == 2 * tokens_of(groups)
 
 
-@pytest.mark.parametrize(
-    "objective", [Objective(), Objective(importance_sampling_level="token", average="token")]
-)
+@pytest.mark.parametrize("objective", [Objective(), Objective("token", average="token")])
 def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objective):
     policy, groups = make_policy(), groups_of(4, groups=1)
     learner = GroupLearner(dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=objective)

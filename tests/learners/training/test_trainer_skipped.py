@@ -95,9 +95,7 @@ def test_only_sequences_with_a_gradient_are_recomputed(updated):
     assert sum(row["sequences"] for row in metrics) == 12.0
 
 
-@pytest.mark.parametrize(
-    "settings", [{"minibatches": 1}, {"objective": Objective(importance_sampling_level="none")}]
-)
+@pytest.mark.parametrize("settings", [{"minibatches": 1}, {"objective": Objective("none")}])
 def test_nothing_is_recomputed_that_no_ratio_needs(updated, settings):
     metrics, _, rows, count = updated((1.0,), False, recompute_logprobs=True, **settings)
     assert rows == count
