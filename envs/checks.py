@@ -104,25 +104,25 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def choice(name: str, value: Any, known: Collection[Any]) -> Any:
+def choice(name: str, value: Any, options: Collection[Any]) -> Any:
     """Return a setting that is one of several values.
 
     Raises:
-        UnknownNameError: it is none of them.
+        UnknownNameError: the value is none of the options.
     """
-    if value not in known:
-        raise UnknownNameError(name, value, map(str, known))
+    if value not in options:
+        raise UnknownNameError(name, value, map(str, options))
     return value
 
 
-def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Check that all names are known.
+def check_names(kind: str, names: Iterable[str], options: Collection[str]) -> None:
+    """Check that all names are among the options.
 
     Raises:
         UnknownNameError: one of them is not.
     """
     for name in names:
-        choice(kind, name, known)
+        choice(kind, name, options)
 
 
 def check_agents(possible_agents: Any) -> None:

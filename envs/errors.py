@@ -1,8 +1,8 @@
 """Errors that this package raises on purpose, one class per kind of failure.
 
-A mistake of a programmer or a configuration raises one of these. The message says what was
-expected, what was received and what to do. A mistake of a policy in an episode (an empty, endless
-or senseless message) is data and never raises. Each class also is the built-in error that a caller
+A mistake of a programmer or a configuration raises one of these. The message gives the expected
+value, the received value and the remedy. A mistake of a policy in an episode (an empty, endless or
+senseless message) is data and never raises. Each class is also the built-in error that a caller
 would expect.
 """
 
@@ -28,15 +28,15 @@ class SettingError(ValueError):
 class UnknownNameError(ValueError):
     """A name (environment, agent, topology, task, ...) is not one of the known ones."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, options: Iterable[str]) -> None:
         """Write the message: the kind of name, the name, the nearest known name, and all of them.
 
         Args:
             kind: kind of name, such as `topology`.
             name: the unknown name.
-            known: names that exist.
+            options: names that exist.
         """
-        names = sorted(known)
+        names = sorted(options)
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         text = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -62,7 +62,7 @@ class ContractError(AssertionError):
     """An environment breaks a rule of `envs.contract`."""
 
     def __init__(self, rule: str, received: object, agent: str = "") -> None:
-        """Write the message: the rule, the agent if one is concerned, and what was received."""
+        """Write the message: the rule, the agent if there is one, and the received value."""
         text = received if isinstance(received, str) else repr(received)
         at = f" Agent {agent!r}:" if agent else ""
         super().__init__(f"{rule}{at} got {text[:500]}")

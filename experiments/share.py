@@ -27,7 +27,7 @@ from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting.card import ADAPTER, LOCAL, base_model, model_card
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import TEAM, write_atomically
-from laconic.learners.untrusted_files import find_strange, read_json
+from laconic.learners.untrusted_files import find_unsafe_path, read_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -81,7 +81,7 @@ def assemble(
         )
     if folder.exists():
         raise SettingError(f"{str(folder)!r} exists already; name a new folder")
-    if strange := find_strange(policy):
+    if strange := find_unsafe_path(policy):
         raise SettingError(
             f"{str(policy)!r} is not shared: {strange}, and what it leads to would be sent; remove"
             " it, or put the file itself in its place"

@@ -33,7 +33,7 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
-from laconic.learners.untrusted_files import find_strange, read_json
+from laconic.learners.untrusted_files import find_unsafe_path, read_json
 
 log = logging.getLogger(__name__)
 
@@ -190,8 +190,8 @@ def find_damage(path: Path) -> str | None:
         step, files = int(manifest["step"]), dict(manifest["files"])
         if _step_of(path) != step:
             return f"the manifest is of step {step}"
-        if strange := find_strange(path):
-            return strange
+        if problem := find_unsafe_path(path):
+            return problem
         for name, expected in files.items():
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 return f"the manifest names {name!r}, which lies elsewhere"

@@ -1,7 +1,7 @@
 """Errors of the learner's side beyond `envs.errors`, one class per failure.
 
 A wrong setting or name raises the classes of `envs.errors`. These report a failure of the machine,
-of a server or of another process: what was needed, where, and what to do. Files saved earlier stay
+of a server or of another process, with its place and the remedy. Files saved earlier stay
 untouched. Each class is also the built-in error that a caller expects.
 """
 

@@ -64,7 +64,7 @@ class Reply:
     usage: Usage | None = None
     """Usage of a model server. None: no server was asked."""
     truncated: bool = False
-    """Whether its token limit stopped it, and not an end token of its own."""
+    """True if the token limit ended the reply, not an end token."""
     thought: str = ""
     """Thought before the message; environments that take thoughts count its tokens."""
     version: int | None = None
@@ -122,7 +122,7 @@ class Streaming(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A policy that answers faster if it may keep what it computed in earlier rounds."""
+    """A policy that answers faster if it may keep computed states between rounds."""
 
     def remembering(self) -> AbstractContextManager[None]:
         """Keep computed states within the body, in which the weights stay the same."""

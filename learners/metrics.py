@@ -239,7 +239,7 @@ _PROPORTIONS = ("accuracy", "truncated_rate")
 
 
 def _chosen(turn: Turn) -> bool:
-    """Return whether the agent itself chose what to say, or to say nothing."""
+    """Return whether the agent itself chose its message or silence."""
     return not (turn.usage and turn.usage.withheld)
 
 

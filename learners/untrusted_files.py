@@ -1,9 +1,9 @@
-"""Reads and writes files of folders that others have written to, and takes none of them on trust.
+"""Safe reading and writing of files in folders that others can write to.
 
-A name there may be a link, a pipe, a device, a folder, or a file without end. Opened is what lies
-in the folder itself, without following links and without waiting; read is a regular file, and of
-that no more than was asked for. Nothing is written through a name that somebody else put there.
-JSON and yaml are read without what could keep a reader busy: aliases, and nesting without end.
+A name in such a folder may be a link, a pipe, a device, a folder or an endless file. Files are
+opened without following links and without waiting. Only regular files are read, up to a size limit.
+Nothing is written through a name that another program created. JSON and YAML are refused if they
+are nested too deeply, and YAML if it has aliases: both could exhaust time or memory.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 MAX_ROWS = 2**30
-"""Most bytes of a file of rows."""
+"""Maximum bytes of a file of rows."""
 MAX_SETTINGS = 2**22
-"""Most bytes of a file that is read as a whole: settings, a manifest, a status."""
+"""Maximum bytes of a file that is read as a whole: settings, a manifest, a status."""
 MAX_DEPTH = 100
-"""Most brackets of JSON inside one another."""
+"""Maximum nesting depth of JSON and YAML."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Mark = tuple[int, ...]
-"""What changes with a file: its number, kind, size and times."""
+"""Inode, mode, size, and times of modification and change; differs after a file changes."""
 
 
 class UntrustedFileError(OSError):
-    """What lies there is no regular file, or a larger one than is read."""
+    """The file is not a regular file, or is too large."""
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def opened_folder(folder: Path, part: str) -> Iterator[int]:
     """Open one part of a shared folder and yield its descriptor; links are not followed.
 
     Raises:
-        OSError: there is no such folder, or it may not be entered.
+        OSError: the folder does not exist, or access is denied.
     """
     number = os.open(folder / part, _FOLDER)
     try:
@@ -58,35 +58,35 @@ def opened_folder(folder: Path, part: str) -> Iterator[int]:
 
 
 def mark(folder: int, name: str) -> Mark:
-    """Return a mark that changes when a file changes, without opening the file.
+    """Return a mark that differs after the file has changed, without opening the file.
 
     Raises:
-        OSError: it is missing.
+        OSError: the file is missing.
     """
-    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read(folder: int, name: str, max_bytes: int) -> bytes:
-    """All of a regular file.
+    """Return the content of a regular file.
 
     Args:
-        folder: descriptor of the folder it lies in.
-        name: its name there.
-        max_bytes: a larger file is refused, whether it says so or grows meanwhile.
+        folder: descriptor of its folder.
+        name: name of the file in the folder.
+        max_bytes: size limit; a larger file is refused, even if it grows while it is read.
 
     Raises:
-        OSError: it is missing, may not be read, or is anything else.
+        OSError: the file is missing, unreadable, not regular or too large.
     """
     with open(os.open(name, _READ, dir_fd=folder), "rb", buffering=0) as file:
         return _read(file, name, max_bytes)
 
 
 def open_regular(path: Path, max_bytes: int = MAX_ROWS) -> FileIO:
-    """Open a regular file that is no link and not larger than that.
+    """Open a regular file of at most `max_bytes`; a link is refused.
 
     Raises:
-        OSError: it is missing, may not be read, or is anything else.
+        OSError: the file is missing, unreadable, a link, not regular or too large.
     """
     try:
         file = open(os.open(path, _READ), "rb", buffering=0)
@@ -103,27 +103,27 @@ def open_regular(path: Path, max_bytes: int = MAX_ROWS) -> FileIO:
 
 
 def read_text(path: Path, max_bytes: int = MAX_SETTINGS) -> str:
-    """Return the text of a regular file that is no link; what is not UTF-8 in it is replaced.
+    """Return the text of a regular file; bytes that are not UTF-8 are replaced.
 
     Raises:
-        OSError: it is missing, may not be read, or is anything else.
+        OSError: the file is missing, unreadable, a link, not regular or too large.
     """
     with open_regular(path, max_bytes) as file:
         return _read(file, str(path), max_bytes).decode("utf-8", errors="replace")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a text of JSON holds.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is none, or is nested too deeply to be handled.
+        ValueError: the text is not JSON, or is nested deeper than `MAX_DEPTH`.
     """
     try:
         value = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     level, depth = [value], 0
-    while level := [inner for one in level for inner in _inner(one)]:
+    while level := [child for parent in level for child in _children(parent)]:
         depth += 1
         if depth > MAX_DEPTH:
             raise ValueError("nested too deeply")
@@ -131,21 +131,21 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a file of JSON holds.
+    """Return the value of a JSON file.
 
     Raises:
-        OSError: it is missing, may not be read, or is no regular file.
-        ValueError: it is no JSON, or is nested too deeply to be handled.
+        OSError: the file is missing, unreadable, a link, not regular or too large.
+        ValueError: the file is not JSON, or is nested deeper than `MAX_DEPTH`.
     """
     return parse_json(read_text(path))
 
 
 def read_yaml(path: Path) -> Any:
-    """Return what a file of yaml holds as plain values.
+    """Return the value of a YAML file, without custom types.
 
     Raises:
-        SettingError: it is missing, no regular file or no yaml, is nested too deeply, or has
-            aliases, of which a few lines can stand for more than any memory holds.
+        SettingError: the file is missing, not regular, not YAML or nested deeper than `MAX_DEPTH`,
+            or has aliases, which let a few lines stand for more than any memory holds.
     """
     try:
         text = read_text(path)
@@ -167,35 +167,35 @@ def read_yaml(path: Path) -> Any:
         raise SettingError(f"{str(path)!r} is no yaml: {words}") from error
 
 
-def find_strange(folder: Path) -> str | None:
-    """Say which entry of a folder is a link that leads out of it, a pipe or a device; else None.
+def find_unsafe_path(folder: Path) -> str | None:
+    """Describe an entry of a folder that is a link out of it, a pipe or a device; else None.
 
-    Programs that write into a folder would write through such an entry.
+    A program that writes into the folder would write through such an entry.
     """
     root = os.path.realpath(folder)
     for path, folders, files in os.walk(root):
         for name in (*folders, *files):
-            whole = os.path.join(path, name)
-            mode = os.lstat(whole).st_mode
-            shown = os.path.relpath(whole, root)
+            absolute = os.path.join(path, name)
+            mode = os.lstat(absolute).st_mode
+            relative = os.path.relpath(absolute, root)
             if stat.S_ISLNK(mode):
-                target = os.path.realpath(whole)
+                target = os.path.realpath(absolute)
                 if not target.startswith(root + os.sep):
-                    return f"{shown!r} is a link to {target!r}"
+                    return f"{relative!r} is a link to {target!r}"
             elif not any(kind(mode) for kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISSOCK)):
-                return f"{shown!r} is no regular file"
+                return f"{relative!r} is no regular file"
     return None
 
 
-def _inner(value: Any) -> Iterable[Any]:
-    """Values inside a value of JSON."""
+def _children(value: Any) -> Iterable[Any]:
+    """Return the direct children of a JSON value."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
 def _read(file: FileIO, name: str, max_bytes: int) -> bytes:
-    """Return all of an open file if it is a regular one of at most that size."""
+    """Return the content of an open file if it is regular and has at most `max_bytes`."""
     _check(file, name, max_bytes)
     data = bytearray()
     while part := file.read(min(1 << 20, max_bytes + 1 - len(data))):
@@ -214,10 +214,10 @@ def _check(file: FileIO, name: str, max_bytes: int) -> None:
 
 
 def write(folder: int, name: str, data: bytes) -> None:
-    """Write a file aside and put it in its place, so that a reader finds all of it or nothing.
+    """Write a file atomically: readers see the old content or the new, never a part.
 
     Raises:
-        OSError: the folder cannot be written to, or something else than a file has that name.
+        OSError: the folder cannot be written to, or the name belongs to a folder.
     """
     aside = f".{name}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):

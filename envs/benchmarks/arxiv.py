@@ -1,10 +1,10 @@
 """arXiv: the introduction of a paper from its abstract, in two paragraphs graded together.
 
 One agent writes background and motivation, the other method and implications; both read the whole
-abstract. Each paragraph has at least 128 words; the second is to be somewhat longer, with about as
-many different words, many of them in common, and connectives in both. The thresholds are in
-`LEVELS`, the rules of the reward in `envs.families.writing.levels`. A score is at most 2.98.
-Nothing an agent writes is free of charge where tokens have a price.
+abstract. Each paragraph has at least 128 words. The second should be somewhat longer, have about as
+many different words and many in common with the first; both should have connectives. The thresholds
+are in `LEVELS`, the rules of the reward in `envs.families.writing.levels`. A score is at most 2.98.
+If tokens have a price, all tokens of the paragraphs are charged.
 
 Rows have the abstract as `source` (SciTLDR, a list of sentences) or as `abstract_text` (a text or a
 list of sentences: papers of the ACL, and the hub's `OpenMLRL/arXiv_abstract`); an

@@ -2,8 +2,9 @@ r"""MATH: competition mathematics, real problems from the original files and gen
 
 Sources: Hendrycks et al., "Measuring Mathematical Problem Solving With the MATH Dataset"
 (arXiv:2103.03874), and its subset MATH-500 (Lightman et al., arXiv:2305.20050). The reference
-answer is what the last `\boxed{}` of the solution holds. An answer is right when it is equal to it:
-by its letters, by exact numbers and structure, or by algebra (`envs.families.mathematics.grading`).
+answer is the content of the last `\boxed{}` of the solution. An answer is right if it equals the
+reference: by its letters, by exact numbers and structure, or by algebra
+(`envs.families.mathematics.grading`).
 """
 
 from __future__ import annotations

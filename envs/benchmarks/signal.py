@@ -1,12 +1,13 @@
-"""Signal: name the color of a thing. The smallest game of telling, made for numeric agents too.
+"""Signal: name the color of a thing, the smallest task that requires communication.
 
-A task is a table of things and their colours, and the question of one thing's colour. Dealt out,
-one agent holds what matters and the others hold nothing, so a team has two skills to learn: to
-answer with what it was told, and to keep silent about what was not asked. The words are few and
-the answers a closed set, so agents without a language model learn it too (`envs.wrappers`).
+A task is a list of things with their colors, and a question about the color of one thing. With
+split information one agent has the relevant statement and the others have none. A team learns two
+skills: to answer with the color it was told, and to be silent about things that were not asked.
+There are few words and a closed set of answers, so numeric agents can learn it too
+(`envs.wrappers`).
 
-There is no published data. A source of one's own has rows `{"question", "statements", "answer"}`,
-the answer one of `COLOURS`; `relevant`, a list of true and false, may say which statements matter.
+There is no published data. Your own source has rows `{"question", "statements", "answer"}` with an
+answer from `COLOURS`. An optional list `relevant` flags the statements that matter.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""StrategyQA: yes/no questions whose reasoning steps are implicit, and generated multi-hop ones.
+"""StrategyQA: yes/no questions with implicit reasoning steps, and generated multi-hop questions.
 
-Read are the rows of BIG-bench (`input`, `target_scores`, `target`) and those of the original
-release (`question`, `answer`, `facts`, `decomposition`). The facts of the original are what `split`
-deals among the helpers. BIG-bench has them as the explanation of the answer, which nobody reads by
-default: everybody has the question and nothing else, as one is examined without a book. The setting
-`facts` of the reader deals them. Generated questions have facts. A critic makes sense under full
-information, with a schedule such as `[solver, critic, solver]`.
+The reader takes rows of BIG-bench (`input`, `target_scores`, `target`) and of the original release
+(`question`, `answer`, `facts`, `decomposition`). Split information deals the facts of the original
+among the helpers. In BIG-bench the facts are an explanation of the answer, so by default no agent
+reads them: the task is closed-book. The reader's setting `facts` deals them. Generated questions
+have facts. A critic makes sense under full information, with a schedule such as
+`[solver, critic, solver]`.
 
 Sources: Geva et al., "Did Aristotle Use a Laptop? A Question Answering Benchmark with Implicit
 Reasoning Strategies" (arXiv:2101.02235); BIG-bench (arXiv:2206.04615).

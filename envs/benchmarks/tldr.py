@@ -1,17 +1,17 @@
 """TLDR: a concise and a detailed summary of one post, written side by side and graded together.
 
-Both agents read the whole post. The detailed summary is to be longer than the concise one by a
-measure and to bring words of its own, to be well connected, and to share vocabulary with it; the
-thresholds are in `LEVELS`, the rules of the reward in `envs.families.writing.levels`. A score is at
-most 2.98. Nothing an agent writes is free of charge where tokens have a price.
+Both agents read the whole post. The detailed summary should be longer than the concise one within a
+range, add new words, use connectives, and share vocabulary with it. The thresholds are in `LEVELS`,
+the rules of the reward in `envs.families.writing.levels`. A score is at most 2.98. If tokens have a
+price, all tokens of the summaries are charged.
 
 Rows are those of the posts (`instruction`, `title`, `subreddit`, `gold_response`), or of the hub's
-`trl-lib/tldr` (`prompt`, `completion`), whose trailing `TL;DR:` is left out. Generated posts are
+`trl-lib/tldr` (`prompt`, `completion`), without their trailing `TL;DR:`. Generated posts are
 invented.
 
-Sources: MAGRPO (arXiv 2508.04652) for roles and reward, in its library's form where the paper is
-silent; posts and form of the prompt: Völske et al., "TL;DR: Mining Reddit to Learn Automatic
-Summarization" (2017), and Stiennon et al. (arXiv 2009.01325).
+Sources: MAGRPO (arXiv 2508.04652) for roles and reward, completed by its library; for posts and the
+form of the prompt, Völske et al., "TL;DR: Mining Reddit to Learn Automatic Summarization" (2017),
+and Stiennon et al. (arXiv 2009.01325).
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     check_env(lambda: MyEnv())
 
 The check completes PettingZoo's own tests. A rule is a function whose docstring begins with the
-rule. The first broken rule raises `ContractError` with that sentence, the agent and what the
-environment did. This module has the rules of every `ParallelEnv`; `envs.contract.text` has those
-about text, tokens and tasks.
+rule. The first broken rule raises `ContractError` with that sentence, the agent and the observed
+value. This module has the rules of every `ParallelEnv`; `envs.contract.text` has those about text,
+tokens and tasks.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ FORMS: Mapping[str, Templates] = {
     ),
     "brief": Templates(general="", own="{agent}\n{duty}\n{known}\n{question}", style="brief"),
 }
-"""`full` explains everything to a language model that has never seen the game. `short` only says
-what to do, because a small model repeats the rules that it reads. `brief` has name, facts and
+"""`full` explains everything to a language model that has never seen the game. `short` has only the
+agent's duty, because a small model repeats the rules that it reads. `brief` has name, facts and
 question; the shipped policy was trained on it."""
 
 
@@ -91,15 +91,15 @@ class Rules:
     """The rules of a dialogue that every agent of a team reads."""
 
     roster: Roster
-    """Agents, and who of them answers."""
+    """Agents, and which of them answer."""
     rounds: int
-    """Most rounds of an episode."""
+    """Maximum rounds of an episode."""
     budget: Budget
     """Caps on messages and thoughts."""
     priced: bool
-    """Whether tokens cost reward by the setting; a price that moves may be 0 for a while."""
+    """True if the settings give tokens a price; a price that changes may be 0 for a while."""
     counts: str = ""
-    """Sentence about the goal; empty where the answer of the team is graded."""
+    """Sentence about the goal; empty if the team's answer is graded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,15 @@
-"""A channel that loses messages, so that a listener cannot tell silence from loss.
+"""Channel that loses messages, so that a listener cannot distinguish silence from loss.
 
-Each published message is lost to a listener with some probability. It is charged all the same: it
-uses up its budget, and the answer that it states is graded. `mark` says whether listeners are told
-of the loss; otherwise the sender seems silent to them.
+Each published message is lost to a listener with some probability. A lost message is still charged,
+counts against the budget, and its answer is graded. With `mark` listeners are told of the loss;
+otherwise the sender seems silent to them.
 
-Losses are drawn when an episode begins, so they do not depend on messages: an episode that is
-played again with another message loses the same ones. They are drawn apart from tasks and deals,
-which stay the same at any rate of loss. A message that is lost at a lower rate is also lost at a
-higher one.
+Losses are drawn when an episode begins, so they do not depend on messages: a replay with another
+message loses the same ones. They have their own random stream, so tasks and deals are the same at
+any rate of loss. A message that is lost at a lower rate is also lost at a higher one.
 
-With `probe` no message is lost, but a silence that an agent chose is marked as if one had been. The
-tasks that a team then no longer solves are those for which it used silence as information.
+With `probe` no message is lost, but silence that an agent chose is marked as a loss. A team then
+fails on the tasks in which it used silence as information.
 """
 
 from __future__ import annotations
@@ -31,16 +30,17 @@ LOST = "{agent} could not be heard."
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Rate at which messages are lost, and whether listeners notice."""
+    """Settings of lost messages."""
 
     lose: float = 0.0
     """Probability that a message is lost, from 0 to 1."""
     mark: bool = False
-    """Whether listeners read that an agent could not be heard; otherwise it seems silent."""
+    """Tell listeners that an agent could not be heard; otherwise it seems silent."""
     per: Literal["listener", "message"] = "listener"
-    """Whether each listener loses a message independently, or all lose the same ones."""
+    """Unit of a loss. `listener`: each listener loses messages independently. `message`: all
+    listeners lose the same messages."""
     probe: bool = False
-    """Whether silence that agents choose is marked as a loss instead; needs `mark`."""
+    """Lose no message, but mark silence that agents choose as a loss; needs `mark`."""
 
     def __post_init__(self) -> None:
         """Raise SettingError for values out of range, UnknownNameError for other words."""

@@ -59,7 +59,7 @@ class Message:
     tokens: int
     """Length of the text in tokens."""
     cut: bool = False
-    """Whether the agent wrote more than its budget allowed."""
+    """True if the agent wrote more than its budget allowed."""
     thought: int = 0
     """Tokens of the thought before the message; the thought itself is not stored."""
     act: str = ""

@@ -41,8 +41,8 @@ class Reward:
     the answers so far (MAGRPO, arXiv 2508.04652: a return is the sum over turns). A team that ends
     an episode by its answer or by silence also earns the last score for the rounds left."""
     exempt_answer: bool = True
-    """Whether the tokens that state the answer are free of charge; they use up budget. At most the
-    plain statement of the answer is free, and once per episode for each agent."""
+    """Do not charge the tokens that state the answer; they still count against the budget. Only the
+    plain statement of the answer is free, once per episode for each agent."""
 
     thought_weight: float = 1.0
     """Price of a thought token as a share of the price of a message token; 0 is free. No part of a
@@ -96,7 +96,7 @@ class Pay:
     task_reward: float = 0.0
     """Reward of the task."""
     billed: float = 0.0
-    """Cost of the agent's own tokens of this round, whoever is charged for them and when."""
+    """Cost of the agent's own tokens of this round, even if they are charged to others or later."""
     charged: float = 0.0
     """Amount taken off: the agent's own bill or, with `charge=team`, the bills of all agents.
     With `when=solved` it is 0 until the last round of a solved episode."""

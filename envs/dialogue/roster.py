@@ -89,7 +89,7 @@ class Roster:
     answering: tuple[str, ...]
     """Agents whose messages are graded."""
     by_role: bool
-    """Whether the agents of one role answer, rather than all agents."""
+    """True if the agents of one role answer, False if all agents do."""
     hearing: tuple[Mapping[str, tuple[str, ...]], ...] = field(hash=False)
     """Agents that each agent hears, by round; the cycle starts again when it ends."""
     cycle: tuple[frozenset[str], ...]
@@ -344,28 +344,29 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def by_agent(kind: str, named: Mapping[str, Value], agents: Sequence[str]) -> dict[str, Value]:
-    """Return for each agent what a mapping of roles and agents holds for it.
+def by_agent(kind: str, values: Mapping[str, Value], agents: Sequence[str]) -> dict[str, Value]:
+    """Expand a mapping with keys of roles and agents to one entry per agent.
 
     Args:
-        kind: kind of the names, for the message.
-        named: by role (`helper`) or agent (`helper_1`); an agent's own entry replaces its role's.
-        agents: the agents of an environment, `<role>_<number>`.
+        kind: kind of the keys, for the message.
+        values: value of each role (`helper`) or agent (`helper_1`); an entry for an agent replaces
+            that of its role.
+        agents: agents of an environment, `<role>_<number>`.
 
     Returns:
-        Agent -> value, without the agents for which neither they nor their role are named.
+        Agent -> value, without agents that have no entry and whose role has none.
 
     Raises:
         SettingError: the environment does not name its agents by strings.
-        UnknownNameError: a name is neither a role nor an agent of the environment.
+        UnknownNameError: a key is neither a role nor an agent of the environment.
     """
     check_agents(agents)
-    known = {*agents, *map(role_of, agents)}
-    for name in named:
-        if name not in known:
-            raise UnknownNameError(kind, name, known)
+    names = {*agents, *map(role_of, agents)}
+    for name in values:
+        if name not in names:
+            raise UnknownNameError(kind, name, names)
     return {
-        agent: named[agent] if agent in named else named[role_of(agent)]
+        agent: values[agent] if agent in values else values[role_of(agent)]
         for agent in agents
-        if agent in named or role_of(agent) in named
+        if agent in values or role_of(agent) in values
     }

@@ -6,15 +6,14 @@ at a token border. After the round each agent hears those that its topology link
 
 An agent may think before it speaks, at the beginning of its action (`envs.dialogue.messages`). A
 thought is counted, charged, and shown to no agent. An agent that thinks beyond the cap is silent.
-Whether it has room for a thought depends on the caps at the beginning of the round, so the order in
-which agents are served does not matter.
+The cap on thoughts is taken at the beginning of the round, so it does not depend on the order in
+which agents are served.
 
-An observation holds only new text, so a conversation grows at its end. The agent
-keeps the history.
+An observation holds only new text, so a conversation grows at its end. The agent keeps the history.
 
-Observation: `{"text": any string, "tokens_left": int32 array (4,)}`. The four entries are the most
-tokens of the next message (0 out of turn and after the end), and the tokens left to the agent, to
-this round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
+Observation: `{"text": any string, "tokens_left": int32 array (4,)}`. The first entry is the maximum
+tokens of the next message (0 out of turn and after the end). The others are the tokens left to the
+agent, to this round and to the episode (`envs.dialogue.budget.UNLIMITED` without a cap).
 Action: any string. Lone surrogates are published as `?`.
 
 Subclasses define the content of an episode: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
@@ -148,7 +147,7 @@ class TeamEnv(TextEnv, ABC):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "ansi"], "is_parallelizable": True}
     plays_acts: ClassVar[bool] = False
-    """Whether an action may hold an act beside the message (`_act`)."""
+    """True if an action may contain an act after the message (`_act`)."""
     task: Task
     """Task of the episode."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.untrusted_files import find_strange
+from laconic.learners.untrusted_files import find_unsafe_path
 
 NAME = ".lock"
 
@@ -65,7 +65,7 @@ def refuse_links(folder: Path) -> None:
     Raises:
         SettingError: names the entry that is a link out of the folder, a pipe or a device.
     """
-    if strange := find_strange(folder):
+    if strange := find_unsafe_path(folder):
         raise SettingError(
             f"nothing is written to {str(folder)!r}: {strange}, and what is written to it would go"
             " elsewhere; remove it, or pass another folder with hydra.run.dir=<folder>"

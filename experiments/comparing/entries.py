@@ -20,7 +20,7 @@ from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.run_folder.foreign import read_config
 from laconic.experiments.session.team_layouts import SHAPES
 from laconic.learners.agents.scripted import NAMES
-from laconic.learners.untrusted_files import find_strange
+from laconic.learners.untrusted_files import find_unsafe_path
 
 MATCHED = "matched"
 _OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "generator")
@@ -174,7 +174,7 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
             f"compare.runs: {str(folder)!r} has no folder {POLICY!r}; a run saves its policies"
             " there when it finishes"
         )
-    if strange := find_strange(folder / POLICY):
+    if strange := find_unsafe_path(folder / POLICY):
         raise SettingError(f"compare.runs: {str(folder / POLICY)!r} is not loaded: {strange}")
     agent = {**(run.get("agent") or {}), "model": str((folder / POLICY).resolve())}
     team = {key: env[key] for key in TAKEN if key in env}

@@ -38,9 +38,14 @@ from laconic.learners.episode import Episode, Turn
 from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import Interval, prefixed
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.counterfactual import Replay, Rule, replayed, spoken_rounds
-from laconic.learners.rollout.collectors.shapley import shares
-from laconic.learners.rollout.collectors.silence import differences
+from laconic.learners.rollout.collectors.counterfactual import (
+    Replay,
+    Rule,
+    differences,
+    replayed,
+    shares,
+    spoken_rounds,
+)
 from laconic.learners.rollout.play import Start, play
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -30,7 +30,7 @@ from laconic.learners.advantages.credit import own
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Policy
-from laconic.learners.rollout.collectors.demonstrations import Mute, say
+from laconic.learners.rollout.collectors.demonstrations import SilentPolicy, say
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.logprobs import recomputed
 from laconic.learners.training.sequences import episode_sequences
@@ -103,7 +103,7 @@ def _played(
     agents, pairs = environments[0].possible_agents, list[Pair]()
     if set(shared.agents) != set(agents):
         return []
-    mute = dict.fromkeys(agents, Mute())
+    mute = dict.fromkeys(agents, SilentPolicy())
     try:
         starts = [
             Start(shared.seed, task, _given(episode, policies)) for episode in shared.episodes

@@ -40,7 +40,7 @@ from laconic.learners.advantages.credit import Credit, charge_factor, credit
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.base import Collector, Players
-from laconic.learners.rollout.collectors.measures import MEASURES
+from laconic.learners.rollout.collectors.counterfactual import MEASURES
 from laconic.learners.rollout.play import Start, collect
 
 _LEVEL = 1e-9

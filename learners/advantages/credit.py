@@ -1,4 +1,4 @@
-"""Credit assignment: what each agent is paid and charged in each round.
+"""Credit assignment: the pay and the charge of each agent in each round.
 
 A credit splits an agent's pay into two numbers per round, in reward units: the task part T and the
 cost C of its words at `env.reward.price / normalizer`. It never mixes them, so one token costs the
@@ -56,9 +56,9 @@ def own(episode: Episode) -> Credits:
 
 
 def team(episode: Episode) -> Credits:
-    """Pay and charge each agent what the whole team earns and says, round by round.
+    """Give each agent the task reward and the bill of the whole team, round by round.
 
-    Where the task pays all agents alike (`env.metadata["reward"] == "common"`), that reward counts
+    If the task pays all agents alike (`env.metadata["reward"] == "common"`), that reward counts
     once; otherwise T is the sum over agents. An agent whose rewards end early adds 0 afterwards.
     """
     task, bills = episode.task_rewards or episode.rewards, _payable_bills(episode)
@@ -145,9 +145,9 @@ def team_parts(episode: Episode) -> Parts:
 def pass_rate(episodes: Sequence[Episode]) -> float:
     """Return q, the mean success of episodes, from 0 to 1.
 
-    An episode counts 0 or 1 where a task is passed or failed. Where it is graded (a `max_reward`
-    other than 1) it counts its task reward over `max_reward`. It counts 1 where the environment
-    does not say what was solved, or pays each agent a gain of its own.
+    An episode counts 0 or 1 if a task is passed or failed. If it is graded (a `max_reward` other
+    than 1), it counts its task reward over `max_reward`. It counts 1 if the environment does not
+    report whether it was solved, or pays each agent its own gain.
     """
     rates = []
     for episode in episodes:

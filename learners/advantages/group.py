@@ -93,10 +93,10 @@ class Estimator(ABC):
         return None
 
     def centers(self, values: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...] | None:
-        """Return what a linear center takes from values (members,); None where it is not linear.
+        """Return the center (members,) to subtract from values; None if it is not linear in them.
 
-        A linear center of a sum is the sum of the centers. An advantage can then be split into
-        what the task contributed and what the price contributed.
+        A linear center of a sum is the sum of the centers. An advantage can then be split into the
+        contributions of the task and of the price.
         """
         return None
 
@@ -116,14 +116,14 @@ class Estimator(ABC):
         """Refuse groups of this number of episodes and trained agents, before any is played.
 
         Raises:
-            SettingError: says what to change.
+            SettingError: such groups cannot be compared; the message names the setting.
         """
 
     def observe(self, returns: Sequence[float], keys: Sequence[Key]) -> None:  # noqa: B027
-        """Take in the returns of a whole update after it; nothing by default."""
+        """Update running statistics after an update with all its returns; nothing by default."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs; nothing by default."""
+        """Return the state that a resumed run needs; empty by default."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027

@@ -3,9 +3,9 @@
     advantage = return - average of the role
     average   = decay * average + (1 - decay) * return      for each return, after the update
 
-In a zero-sum game the mean over a group is near 0 whatever the players do. Where all members of a
-group earn the same, a group has nothing to compare. What a role earned before remains as a
-baseline. Arithmetic on floats; knows neither tokens nor tensors.
+In a zero-sum game the mean over a group is near 0 whatever the players do, and a group whose
+members earn the same has nothing to compare. The earlier returns of a role remain a baseline.
+Arithmetic on floats, without tokens or tensors.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ ROOM = 32
 """Spare tokens of a buffer after a copy."""
 _BYTES = 4 * 2**30
 _TEXT_BYTES = 64 * 2**20
-"""Bytes of texts whose tokens are kept; the episodes of a group read and say much the same."""
+"""Bytes of texts whose tokens are cached; episodes of a group have many texts in common."""
 NO_PLACES = np.zeros(0, np.int64)
 """Places of no tokens."""
 
@@ -92,8 +92,8 @@ def selects_rows(cache: DynamicCache) -> bool:
 class ConversationCache:
     """Keys and values of conversations, each token once, valid while the weights stay the same.
 
-    Conversations with a common prefix share its places. They are found by token ids, so a reply
-    does not depend on what the cache holds.
+    Conversations with a common prefix share its places. The cache is looked up by token ids, so its
+    content never changes a reply.
     """
 
     def __init__(self, model: PreTrainedModel, max_tokens: int = 0) -> None:
@@ -228,7 +228,7 @@ class ConversationCache:
             self._used = self._max_tokens
             warn_once(
                 "conversations have more than the %d tokens that are kept between rounds; the rest"
-                " is read again in every round. Raise agent.sampling.generate_tokens where there is"
+                " is read again in every round. Raise agent.sampling.generate_tokens if there is"
                 " memory",
                 self._max_tokens,
             )
@@ -250,8 +250,8 @@ def batches(
 ) -> Iterator[list[int]]:
     """Yield the rows of each generate call.
 
-    All rows of a call go on to the longest limit among them. Rows without that much room get a call
-    of their own.
+    All rows of a call are sampled up to the longest limit among them. Rows that would exceed
+    `positions` get a call of their own.
 
     Args:
         lengths: tokens of each prompt.

@@ -1,7 +1,7 @@
-"""Checks and lists the folder of a model or a team without torch and without loading weights.
+"""Checks and lists of the folder of a model or team, without torch and without loading weights.
 
-Policies that are not shared lie in `<folder>/<agent>`, on disk as on the hub. `folder_name` escapes
-the name of the agent, and `save_pretrained` writes the files.
+Separate policies are in `<folder>/<agent>`, on disk and on the hub. `folder_name` escapes the name
+of the agent, and `save_pretrained` writes the files.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from urllib.request import getproxies, proxy_bypass
 from laconic.envs.errors import SettingError
 
 ONE = ("config.json", "adapter_config.json")
-"""A folder with one of these is one policy."""
+"""Config files; a folder with one of them is one policy."""
 GGUF = ".gguf"
-"""How the name of a file of llama.cpp ends."""
+"""Ending of the name of a file of llama.cpp."""
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.tiktoken", "tekken.json")
 """Files of which a tokenizer has at least one."""
 
@@ -34,7 +34,7 @@ def check_one(name: str) -> None:
     """Check that a path is a model that `save_pretrained` wrote, or a GGUF file.
 
     Raises:
-        SettingError: it does not exist, or has no config.json or no tokenizer.
+        SettingError: the path does not exist, or has no config.json or no tokenizer.
     """
     path = Path(name).expanduser()
     if not is_path(name) or (name.endswith(GGUF) and path.is_file()):
@@ -49,10 +49,10 @@ def check_one(name: str) -> None:
 
 
 def check_model(name: str) -> None:
-    """Check that a path holds what a team can be loaded from: one policy, or one per agent.
+    """Check that a team can be loaded from a path: it holds one policy, or one per agent.
 
     Raises:
-        SettingError: it does not exist, or holds neither a model nor an adapter, or no tokenizer.
+        SettingError: the path does not exist, or has no model and no adapter, or no tokenizer.
     """
     if agents := agent_folders(name):
         for folder in agents.values():
@@ -64,19 +64,19 @@ def check_model(name: str) -> None:
 def folder_name(agent: str) -> str:
     """Return the name of an agent's folder; its agent is `unquote` of it.
 
-    All but ASCII letters, digits and `_.-~` is escaped as in a URL, and so is a dot at the
-    beginning: no name leads out of the folder that holds the team, and none is hidden.
+    All characters except ASCII letters, digits and `_.-~` are escaped as in a URL. A dot at the
+    beginning is escaped too. So no name leads out of the team's folder, and no folder is hidden.
     """
     name = quote(agent, safe="")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
 
 def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
-    """Return agent -> folder of separately saved policies; empty where `name` is a policy itself.
+    """Return agent -> folder of separately saved policies; empty if `name` is a policy itself.
 
     Args:
-        name: name on the hub (which has none), or path of a folder.
-        file: the file that each of these folders holds.
+        name: path of a folder; for a name on the hub the result is empty.
+        file: name of a file that each of these folders holds.
     """
     folder = Path(name).expanduser()
     if not folder.is_dir() or (folder / file).is_file():
@@ -86,16 +86,16 @@ def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
 
 
 @lru_cache(maxsize=32)
-def fetched(name: str, revision: str | None = None) -> str:
-    """Return the name or the local folder that policies are loaded from.
+def download_policies(name: str, revision: str | None = None) -> str:
+    """Download a repository of policies from the hub, and return where to load them from.
 
     Args:
         name: name on the hub, or path of a folder.
-        revision: branch, tag or commit on the hub; None: its main one.
+        revision: branch, tag or commit on the hub; None: its main branch.
 
     Returns:
-        The local copy of a repository that holds an adapter or a team of policies. For a single
-        model, or without an answer of the hub, `name` itself: loading it then says why it fails.
+        Local copy of a repository that holds an adapter or a team of policies. For a path, for a
+        single model, or if the hub cannot be reached: `name`. Loading it then raises the error.
     """
     if is_path(name):
         return name
@@ -105,15 +105,15 @@ def fetched(name: str, revision: str | None = None) -> str:
             return name
         patterns = [f"{policy}/*" for policy in _policies(folder)]
         return _copy(name, revision, [*patterns, "*.json", "*.safetensors"])
-    except Exception:  # No name of the hub, no such repository, no network: any error may come.
+    except Exception:  # No name on the hub, no such repository, no network: errors of any type.
         return name
 
 
 @lru_cache(maxsize=1)
 def hub_answers(seconds: float = 5.0) -> bool:
-    """Return whether the hub, or the proxy before it, takes a connection. It is asked once.
+    """Return whether the hub, or the proxy in front of it, accepts a connection; checked once.
 
-    Without an answer the libraries would try every file again and again, for a minute.
+    Without this check the libraries would retry every file for a minute.
     """
     from huggingface_hub import constants
 
@@ -130,7 +130,7 @@ def hub_answers(seconds: float = 5.0) -> bool:
             socket.create_connection((target.hostname, port), timeout=seconds).close()
             answers.append(True)
 
-    # In a thread, because looking up a name has no time limit of its own.
+    # In a thread, because name resolution has no timeout.
     thread = Thread(target=connect, daemon=True)
     thread.start()
     thread.join(seconds)
@@ -180,14 +180,14 @@ def apply_umask(folder: Path) -> None:
 
 
 SMOLLM2 = "SmolLM2-135M-Instruct"
-"""Name of the model that `make smollm2` fetches, and of its folder."""
+"""Name of the model that `make smollm2` downloads, and of its folder."""
 SMOLLM2_HUB = f"HuggingFaceTB/{SMOLLM2}"
 """Name of that model on the hub."""
 _PLACES = (Path("models"), Path(__file__).resolve().parents[2] / "models")
-"""Folders of `make smollm2`: below the working folder, or in the repository."""
+"""Folders that `make smollm2` may have written: below the working folder, or the repository."""
 
 
 def find_smollm2() -> str:
-    """Return the folder that `make smollm2` has written, or else the model's name on the hub."""
+    """Return the folder that `make smollm2` has written; without one the name on the hub."""
     folders = [place / SMOLLM2 for place in _PLACES]
     return next((str(path) for path in folders if (path / "config.json").is_file()), SMOLLM2_HUB)

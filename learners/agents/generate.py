@@ -64,7 +64,7 @@ class Sampling:
     temperature: float
     """Divides the logits; log-probabilities are those of the divided logits."""
     greedy: bool
-    """Whether the likeliest token is taken instead of a drawn one."""
+    """True to take the most likely token instead of a random one."""
     end_ids: tuple[int, ...]
     """Tokens that end a reply; kept in the reply."""
     pad_id: int
@@ -79,7 +79,7 @@ class Piece(NamedTuple):
     sampled: Sampled
     """New tokens and their log-probabilities."""
     ended: bool
-    """Whether an end token or the silence word ended the reply."""
+    """True if an end token or the silence word ended the reply."""
 
 
 class Rows(NamedTuple):
@@ -148,7 +148,7 @@ class RecordingSampler(LogitsProcessor):
             raise NumericalError(
                 "the model's logits are not finite (NaN or infinite), so nothing can be drawn from"
                 " them. Its weights have been damaged, as by a learning rate that is too high, or"
-                " agent.precision is too coarse for it; go on from an earlier checkpoint"
+                " agent.precision is too coarse for it; continue from an earlier checkpoint"
             )
         return logprobs
 
@@ -201,7 +201,7 @@ class ReplyStopper(StoppingCriteria):
 
 @contextmanager
 def seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """Seed what is drawn within the body; restore the generators afterwards."""
+    """Seed torch's generators within the body, and restore them afterwards."""
     cuda, mps = device.type == "cuda", device.type == "mps"
     before = torch.mps.get_rng_state() if mps else None
     with torch.random.fork_rng(devices=[device] if cuda else []):
@@ -246,8 +246,8 @@ def generate(
     if not selects_rows(preallocated_cache(model)):
         if cache is not None:
             warn_once(
-                "a %s has more than keys and values of tokens to remember; whole conversations are"
-                " read again in every round",
+                "a %s has recurrent layers, whose states are not cached between rounds; whole"
+                " conversations are read again in every round",
                 type(model).__name__,
             )
         return _generate_by_length(model, rows, sampling, limits)
@@ -328,13 +328,13 @@ def _sample(
     ids, mask = pad_left(prompts, sampling.pad_id, model.device)
     states, first = cache.rows(prefixes)[0], ids.shape[1]
     replies: list[Sampled] = [((), ()) for _ in prompts]
-    active, left = list(range(len(prompts))), list(limits)
+    active, remaining = list(range(len(prompts))), list(limits)
     while True:
-        pieces, sequences = _continue(model, Rows(ids, mask, first), sampling, left, states)
+        pieces, sequences = _continue(model, Rows(ids, mask, first), sampling, remaining, states)
         for row, (tokens, logprobs) in zip(active, (p.sampled for p in pieces), strict=True):
             replies[row] = (replies[row][0] + tokens, replies[row][1] + logprobs)
-        left = [limits[row] - len(replies[row][0]) for row in active]
-        unended = [i for i, piece in enumerate(pieces) if left[i] and not piece.ended]
+        remaining = [limits[row] - len(replies[row][0]) for row in active]
+        unended = [i for i, piece in enumerate(pieces) if remaining[i] and not piece.ended]
         if cache.keeps:
             ended = [i for i in range(len(active)) if i not in set(unended)]
             rows = [active[i] for i in ended]
@@ -343,7 +343,7 @@ def _sample(
         if not unended:
             return replies
         new = sequences.shape[1] - ids.shape[1]
-        active, left = [active[i] for i in unended], [left[i] for i in unended]
+        active, remaining = [active[i] for i in unended], [remaining[i] for i in unended]
         index = torch.tensor(unended, device=ids.device)
         states.batch_select_indices(index)
         ids, mask = sequences[index], pad(mask[index], (0, new), value=1)

@@ -1,8 +1,8 @@
-"""Models in GGUF files, the format of llama.cpp, made plain models of `transformers`.
+"""Conversion of models in GGUF files, the format of llama.cpp, to models of `transformers`.
 
-Weights are read and unpacked by `transformers` (which needs the package `gguf`) and go into a fresh
-model of the same config, so that nothing of it knows of a packed file and it trains and is saved as
-any other. As a program it writes such a model to a folder:
+`transformers` reads and dequantizes the weights with the package `gguf`. They are copied into a
+fresh model of the same config, without traces of the file, which trains and is saved like any
+other. This module is also a program that writes such a model to a folder:
 
     python -m laconic.learners.agents.gguf <file> <folder>
 """
@@ -26,20 +26,20 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents.folders import GGUF, apply_umask
 
 _OF_A_FILE = ("quantization_config", "_model_name_or_path")
-"""Keys of a config that say what file it was read from."""
+"""Keys of a config that refer to the file it was read from."""
 
 
 def split_name(name: str) -> tuple[str, dict[str, str]]:
-    """Where a model lies, and what its loader needs to know besides.
+    """Split the name of a model into the first argument of `from_pretrained` and its options.
 
     Args:
-        name: name on the hub or path of a folder; or a GGUF file in either.
+        name: name on the hub or path of a folder, or a GGUF file in either.
 
     Returns:
-        Name or path, and `gguf_file` where it is such a file.
+        Name or path, and `{"gguf_file": file}` for a GGUF file, else an empty dict.
 
     Raises:
-        SettingError: it is one, and the package that reads them is not installed.
+        SettingError: it is a GGUF file, and the package `gguf` is not installed.
     """
     if not name.endswith(GGUF):
         return name, {}
@@ -52,7 +52,7 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
     return folder or ".", {"gguf_file": file}
 
 
-def unpacked(model: PreTrainedModel) -> PreTrainedModel:
+def fresh_copy(model: PreTrainedModel) -> PreTrainedModel:
     """Copy the weights of a model from a GGUF file into a fresh model of its class."""
     config = copy.deepcopy(model.config)
     for key in _OF_A_FILE:
@@ -66,8 +66,8 @@ def unpacked(model: PreTrainedModel) -> PreTrainedModel:
     return fresh
 
 
-def padded_with_end(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-    """Let the tokenizer of a GGUF file pad with its end token if it names no padding token."""
+def set_padding(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """Make the end token the padding token of a tokenizer that has none; return the tokenizer."""
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -75,10 +75,10 @@ def padded_with_end(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBa
 
 def convert(file: Path, folder: Path) -> None:
     """Write the model of a GGUF file, its tokenizer and chat template to a folder, in float32."""
-    where, settings = split_name(str(file))
-    model = AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32, **settings)
-    tokenizer = padded_with_end(AutoTokenizer.from_pretrained(where, **settings))
-    fresh = unpacked(model)
+    source, settings = split_name(str(file))
+    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **settings)
+    tokenizer = set_padding(AutoTokenizer.from_pretrained(source, **settings))
+    fresh = fresh_copy(model)
     fresh.config.pad_token_id = fresh.generation_config.pad_token_id = tokenizer.pad_token_id
     fresh.config.eos_token_id = fresh.generation_config.eos_token_id = tokenizer.eos_token_id
     fresh.save_pretrained(folder)

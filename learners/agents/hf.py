@@ -1,8 +1,8 @@
-"""Teams that speak with a causal language model of `transformers`.
+"""Teams of agents that sample from a causal language model of `transformers`.
 
-`HFTeam` gives each agent of an environment its policy: one shared by all, one each, or one LoRA
-adapter each on a common base. Its settings are checked without torch, which is imported where
-models are loaded.
+`HFTeam` builds the policy of each agent of an environment. All agents share one policy, or each has
+its own, or each has its own LoRA adapter on a common base. Settings are checked without torch,
+which is imported only when a model is loaded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.folders import agent_folders, check_model, fetched
+from laconic.learners.agents.folders import agent_folders, check_model, download_policies
 from laconic.learners.agents.lora import (
     Adapter,
     Lora,
@@ -34,7 +34,7 @@ from laconic.learners.agents.sampling import (
     SamplingSettings,
     check_quantization,
 )
-from laconic.learners.agents.trained import form_of, restore, run_folder
+from laconic.learners.agents.trained import policy_source, restore, run_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -49,47 +49,48 @@ Sharing = Literal["shared", "separate", "lora"]
 
 @dataclass
 class HFTeam:
-    """The policies of a team, made from a causal language model by name or path."""
+    """Builder of a team's policies from a causal language model."""
 
     model: str
-    """Name on the hub, a GGUF file, or a folder: a model that `save_pretrained` wrote, or those of
-    several agents, of models or of adapters, as a training leaves them and `experiments.share`
-    sends them."""
+    """Name on the hub, GGUF file, folder written by `save_pretrained`, or run folder. A folder may
+    also hold one model or adapter per agent, as training saves them and `experiments.share` uploads
+    them."""
     sharing: Sharing = "shared"
-    """`shared`: one policy for all agents. `separate`: each agent has its own, alike at first.
-    `lora`: each agent has its own adapter, alike at first, on a common frozen base."""
+    """Sharing of weights. `shared`: one policy for all agents. `separate`: one policy per agent,
+    all equal at first. `lora`: one adapter per agent, all equal at first, on a common frozen
+    base."""
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    """How the policies speak."""
+    """Sampling settings of the policies."""
     lora: Lora = field(default_factory=Lora)
-    """The form of the adapters; only `sharing=lora` has any."""
+    """Settings of new adapters; used with `sharing=lora` only."""
     frozen: bool = False
-    """Whether the policies are left as they are."""
+    """True if the policies are not trained."""
     optimizer: Mapping[str, Mapping[str, Any]] | None = None
-    """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
+    """Optimizer settings by role or agent; they replace those of the group `optimizer`."""
     gradient_checkpointing: bool = False
-    """Compute activations again in the backward pass instead of keeping them."""
+    """Recompute activations in the backward pass, which saves memory."""
     recompute_logprobs: bool | None = None
-    """Compute behavior log-probabilities again before an update; None: unless all is computed in
-    float32."""
+    """Recompute behavior log-probabilities before an update. None: do so unless weights and passes
+    are float32."""
     precision: str = "auto"
-    """How weights are kept and passes computed (`learners.agents.precision`): `float32`,
-    `bfloat16_autocast` (float32 weights, passes in bfloat16), `bfloat16`, or `auto`: the second for
-    more than 50 million parameters where the device multiplies in bfloat16, else the first.
-    Adapters are float32 in any case."""
+    """Number types of weights and passes (`learners.agents.precision`): `float32`, `bfloat16`,
+    `bfloat16_autocast` (float32 weights, bfloat16 passes) or `auto`. `auto` is `bfloat16_autocast`
+    for more than 50 million parameters on a device that multiplies in bfloat16, and `float32`
+    otherwise. Adapters are always float32."""
     device: str = "auto"
-    """Device of the weights; `auto` takes a GPU where there is one."""
+    """Device of the weights; `auto` takes a GPU if there is one."""
     attn_implementation: str | None = None
-    """Implementation of attention (`sdpa`, `eager`, `flash_attention_2`); None: that of
+    """Attention implementation (`sdpa`, `eager`, `flash_attention_2`). None: the default of
     `transformers`."""
     revision: str | None = None
-    """Branch, tag or commit of a model on the hub; None: its main one."""
+    """Branch, tag or commit of a model on the hub. None: its main branch."""
     quantization: str | None = None
-    """`4bit` or `8bit`: the base of adapters, or frozen weights, packed by `bitsandbytes`."""
+    """`4bit` or `8bit`: quantize the base of adapters, or frozen weights, with `bitsandbytes`."""
     step: int | None = None
-    """Where `model` is a run folder: the checkpoint of that step; None: its last one."""
+    """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without loading."""
+        """Check the settings, without loading a model."""
         if isinstance(self.lora, Mapping):
             self.lora = Lora(**self.lora)
         if self.sharing not in get_args(Sharing):
@@ -102,14 +103,14 @@ class HFTeam:
             check_peft()
         if self.step is not None and self._run is None:
             raise SettingError(
-                f"agent.step={self.step} is for agent.model=<run folder>, with its config.yaml and"
-                f" checkpoints/; agent.model={self.model!r} is none"
+                f"agent.step={self.step} needs agent.model to be a run folder, with config.yaml"
+                f" and checkpoints/; got agent.model={self.model!r}"
             )
         if self._run is None:
             check_model(self.model)
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit a language model, by dotted key.
+        """Return the settings of other config groups that suit a language model, by dotted key.
 
         Args:
             imitates: whether the team learns from demonstrations.
@@ -122,7 +123,7 @@ class HFTeam:
             "env.budget.episode": 1020,
             "optimizer.lr": rate,
             "learner.objective.normalizer": float(self.sampling.max_reply_tokens),
-            # A teacher that tells the two kinds of silence apart.
+            # A teacher that is silent only if it has nothing useful to say.
             f"{teacher}.silent_informed": 0.0,
             f"{teacher}.silent_uninformed": 0.6,
             "learner.collect.others": 0.8,
@@ -131,14 +132,14 @@ class HFTeam:
     def _check_quantization(self, kind: str) -> None:
         if self.sharing != "lora" and not self.frozen:
             raise SettingError(
-                f"agent.quantization={kind} packs weights that take no steps; set"
+                f"agent.quantization={kind} works only for weights that are not trained; set"
                 " agent.sharing=lora or agent.frozen=true, or agent.quantization=null"
             )
         check_quantization(kind)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The model's tokenizer; adapters speak with that of their base."""
+        """Tokenizer of the model; adapters use that of their base."""
         from laconic.learners.agents.load import load_tokenizer
 
         folder = next(iter(agent_folders(self._source).values()), self._base)
@@ -152,67 +153,74 @@ class HFTeam:
         return tokenize_with(self.tokenizer)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
-        """Return the policy of each agent; with shared weights they are one object.
+        """Return the policy of each agent; agents that share weights get the same object.
 
         Raises:
-            SettingError: the model cannot be loaded, or was saved for other agents than these;
-                agents that share a policy have different optimisers.
-            UnknownNameError: an optimiser is of an agent or role that does not exist.
+            SettingError: the model cannot be loaded, or was saved for other agents; or agents that
+                share a policy have different optimizer settings.
+            UnknownNameError: `optimizer` names an agent or role that does not exist.
         """
         agents = environment.possible_agents
-        own = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
-        made = self._adapted(agents) if self.sharing == "lora" else self._whole(agents)
+        optimizers = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
+        load = self._load_adapters if self.sharing == "lora" else self._load_models
+        policies = load(agents)
         if self._run is not None:
-            restore(self._run, self.step, made)
-        give_optimizers(made, own)
-        return made
+            restore(self._run, self.step, policies)
+        give_optimizers(policies, optimizers)
+        return policies
 
-    def _whole(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
-        """Policies of whole models."""
+    def _load_models(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
+        """Return policies that consist of whole models."""
         from laconic.learners.agents.load import load_common, load_model
 
-        # Weights of a checkpoint are put into a model of their own.
+        # The weights of a checkpoint must not end up in a model that another policy uses.
         common = self.frozen and self._run is None
         load: Callable[..., PreTrainedModel] = load_common if common else load_model
-        load = partial(load, device=self.device, **self._how)
-        saved = agent_folders(self._source)
-        if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
-            raise self._refusal("separate policies", saved, "separate", agents)
-        if saved:
-            how = self._precision(next(iter(saved.values())))
-            models = {agent: load(saved[agent], dtype=how.dtype) for agent in agents}
-            return {agent: self._policy(model, how) for agent, model in models.items()}
-        how = self._precision(self._base)
-        model = load(self._base, dtype=how.dtype)
+        load = partial(load, device=self.device, **self._load_options)
+        folders = agent_folders(self._source)
+        if folders and (self.sharing == "shared" or not folders.keys() >= set(agents)):
+            raise self._refusal("separate policies", folders, "separate", agents)
+        if folders:
+            precision = self._precision(next(iter(folders.values())))
+            models = {agent: load(folders[agent], dtype=precision.dtype) for agent in agents}
+            return {agent: self._policy(model, precision) for agent, model in models.items()}
+        precision = self._precision(self._base)
+        model = load(self._base, dtype=precision.dtype)
         if self.sharing == "shared":
-            return dict.fromkeys(agents, self._policy(model, how))
+            return dict.fromkeys(agents, self._policy(model, precision))
         if common:
-            return {agent: self._policy(model, how) for agent in agents}
-        return {agent: self._policy(copy.deepcopy(model), how) for agent in agents}
+            return {agent: self._policy(model, precision) for agent in agents}
+        return {agent: self._policy(copy.deepcopy(model), precision) for agent in agents}
 
-    def _adapted(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
-        """Policies of adapters: new ones, all from one folder, or each from its own."""
+    def _load_adapters(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
+        """Return policies that consist of a common base and one adapter per agent.
+
+        Adapters are new, or all loaded from one folder, or each loaded from its agent's folder.
+        """
         from laconic.learners.agents.load import load_common
 
-        whole = agent_folders(self._source)
-        if whole:
-            raise self._refusal("separate policies", whole, "separate", agents)
-        saved = adapter_folders(self._source)
-        if saved and not saved.keys() >= set(agents):
-            raise self._refusal("LoRA adapters", saved, "lora", agents)
-        how = self._precision(self._base)
-        base = load_common(self._base, how.dtype, self.device, **self._how)
+        models = agent_folders(self._source)
+        if models:
+            raise self._refusal("separate policies", models, "separate", agents)
+        folders = adapter_folders(self._source)
+        if folders and not folders.keys() >= set(agents):
+            raise self._refusal("LoRA adapters", folders, "lora", agents)
+        precision = self._precision(self._base)
+        base = load_common(self._base, precision.dtype, self.device, **self._load_options)
 
-        def adapter(agent: str) -> Adapter:
-            if saved or is_adapter(self._source):
-                return saved_adapter(base, saved.get(agent, self._source))
+        def adapter_of(agent: str) -> Adapter:
+            if folders or is_adapter(self._source):
+                return saved_adapter(base, folders.get(agent, self._source))
             return new_adapter(base, self._base, self.lora)
 
-        made = {agent: adapter(agent) for agent in agents}
-        return {agent: self._policy(one.model, how, one) for agent, one in made.items()}
+        adapters = {agent: adapter_of(agent) for agent in agents}
+        return {
+            agent: self._policy(adapter.model, precision, adapter)
+            for agent, adapter in adapters.items()
+        }
 
     def _precision(self, name: str) -> Precision:
-        """How the model of that name is kept and computed."""
+        """Return the number types for the weights and passes of a model."""
         from laconic.learners.agents.load import count_parameters
         from laconic.learners.agents.precision import choose
 
@@ -245,12 +253,12 @@ class HFTeam:
 
     @cached_property
     def _run(self) -> Path | None:
-        """The run folder that `model` names; None where it names something else."""
+        """Run folder that `model` names; None if it names something else."""
         return run_folder(self.model)
 
     @property
-    def _how(self) -> dict[str, Any]:
-        """How weights are loaded, besides their type and device."""
+    def _load_options(self) -> dict[str, Any]:
+        """Arguments of `load_model` except name, number type and device."""
         return {
             "attention": self.attn_implementation,
             "revision": self.revision,
@@ -259,55 +267,60 @@ class HFTeam:
 
     @cached_property
     def _source(self) -> str:
-        """Where the policies lie: `model`, what a run left, or the copy of what is on the hub."""
-        return fetched(self.model, self.revision) if self._run is None else form_of(self._run)
+        """Folder or name of the policies: `model`, its local copy, or the policies of a run."""
+        if self._run is None:
+            return download_policies(self.model, self.revision)
+        return policy_source(self._run)
 
     @property
     def _base(self) -> str:
-        """The model that is loaded: `model` itself, or the base of the adapters in it."""
+        """Folder or name of the model to load: `model` itself, or the base of its adapters."""
         if self.sharing == "lora":
             return base_of(self._source, self.lora)
-        saved = adapter_folders(self._source)
-        if saved or (is_adapter(self._source) and not agent_folders(self._source)):
-            raise self._refusal("LoRA adapters", saved or {"one agent": ""}, "lora", ())
+        folders = adapter_folders(self._source)
+        if folders or (is_adapter(self._source) and not agent_folders(self._source)):
+            raise self._refusal("LoRA adapters", folders or {"one agent": ""}, "lora", ())
         return self._source
 
     def _refusal(
-        self, held: str, saved: Mapping[str, str], sharing: Sharing, agents: Sequence[str]
+        self, content: str, folders: Mapping[str, str], sharing: Sharing, agents: Sequence[str]
     ) -> SettingError:
-        asked = f" and {', '.join(agents)}" if agents else ""
+        """Return the error for a folder of policies that does not fit `sharing` or the agents."""
+        team = f" and {', '.join(agents)}" if agents else ""
         return SettingError(
-            f"agent.model={self.model!r} holds {held} of {', '.join(saved)}; use it with"
+            f"agent.model={self.model!r} holds {content} of {', '.join(folders)}; use it with"
             f" agent.sharing={sharing} and these agents, or name one of its folders; got"
-            f" agent.sharing={self.sharing}{asked}"
+            f" agent.sharing={self.sharing}{team}"
         )
 
 
-def give_optimizers(policies: Mapping[str, HFPolicy], own: Mapping[str, Mapping[str, Any]]) -> None:
-    """Give each policy the optimiser settings of its agents.
+def give_optimizers(
+    policies: Mapping[str, HFPolicy], optimizers: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Give each policy the optimizer settings of its agents.
 
     Args:
-        policies: by agent; equal objects share weights, and so an optimiser.
-        own: by agent; agents without an entry keep what their policy has.
+        policies: policy of each agent; agents that share weights have the same object.
+        optimizers: optimizer settings by agent; other agents keep those of their policy.
 
     Raises:
         SettingError: agents that share a policy have different settings.
     """
-    for agent, settings in own.items():
+    for agent, settings in optimizers.items():
         policy = policies[agent]
-        mates = [other for other, one in policies.items() if one is policy]
-        differing = [other for other in mates if own.get(other) != settings]
+        mates = [mate for mate, other in policies.items() if other is policy]
+        differing = [mate for mate in mates if optimizers.get(mate) != settings]
         if differing:
             raise SettingError(
-                f"agent.optimizer gives {agent!r} settings {dict(settings)!r} that"
-                f" {differing[0]!r}, who shares its weights, does not have; use"
+                f"agent.optimizer has settings for {agent!r}, {dict(settings)!r}, that differ from"
+                f" those of {differing[0]!r}, who shares its weights; use"
                 " agent.sharing=separate or agent.sharing=lora, or set optimizer.<setting>"
             )
         policy.optimizer = dict(settings)
 
 
 def __getattr__(name: str) -> Any:
-    """Load the class of the policies when it is asked for, so that settings need no torch."""
+    """Import `HFPolicy` on first use, so that checking settings does not import torch."""
     if name == "HFPolicy":
         from laconic.learners.agents.policy import HFPolicy
 

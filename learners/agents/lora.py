@@ -1,9 +1,9 @@
 """LoRA adapters (arXiv 2106.09685): small trained matrices beside the layers of a frozen base.
 
-Every agent's adapter sits in a module tree of its own; the parameters of the base are the same
-tensors in all of them. So the base is in memory once, nothing is switched between agents, and no
-agent can speak or learn with another's adapter. On disk an adapter has the form of stock `peft`,
-which this module imports only where adapters are made.
+Each agent's adapter has a module tree of its own. The parameters of the base are the same tensors
+in all trees, so the base is in memory once. Nothing is switched between agents, and no agent can
+sample or learn with another's adapter. Adapters are saved in the format of `peft`, which is
+imported only when an adapter is created or loaded.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CONFIG = "adapter_config.json"
-"""The file that makes a folder an adapter."""
+"""Name of the file that marks a folder as an adapter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lora:
-    """The form of new adapters; saved ones bring theirs.
+    """Settings of new adapters; saved adapters keep their own.
 
-    There is no dropout among the settings: policies stay in evaluation mode.
+    There is no dropout, because policies stay in evaluation mode.
     """
 
     rank: int = 16
-    """Inner width of the added matrices."""
+    """Rank of the added matrices."""
     alpha: float = 32.0
-    """The added product is scaled by `alpha / rank`."""
+    """Scale of the added product, which is multiplied by `alpha / rank`."""
     target_modules: str | tuple[str, ...] | list[str] = "all-linear"
-    """Layers that get one: `all-linear` (the output layer left out), or the ends of their names."""
+    """Layers with an adapter: `all-linear` (all except the output layer), or endings of names."""
     base: str | None = None
-    """The base model of saved adapters, where it has moved; None takes the recorded one."""
+    """Base model of saved adapters, if it has moved. None: the base recorded in their config."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -54,39 +54,42 @@ class Lora:
         if not 0 < self.alpha < math.inf:
             raise SettingError(f"agent.lora.alpha must be above 0; got {self.alpha!r}")
         if not self.target_modules:
-            raise SettingError("agent.lora.target_modules must name a layer; all-linear takes all")
+            raise SettingError(
+                "agent.lora.target_modules must name a layer, or be all-linear for all layers;"
+                f" got {self.target_modules!r}"
+            )
 
 
 class Adapter:
     """One adapter in its own module tree on a common base."""
 
     def __init__(self, base: PreTrainedModel, wrapped: Any) -> None:
-        """Keep what is needed to save it.
+        """Wrap an adapter of `peft`.
 
         Args:
-            base: the common base; held, so that others find it in memory.
-            wrapped: the `peft` model around the tree.
+            base: common base; a reference keeps it in memory for the other adapters.
+            wrapped: `peft` model around the module tree.
         """
         self._base = base
         self._wrapped = wrapped
-        self._form: _Form | None = None
-        # Filling it in takes longer than writing the weights, and it says nothing of them.
-        wrapped.create_or_update_model_card = _no_card
+        self._files: _AdapterFiles | None = None
+        # Writing the model card takes longer than writing the weights, and ours is written later.
+        wrapped.create_or_update_model_card = _skip_card
 
     @property
     def model(self) -> PreTrainedModel:
-        """The tree: a plain model of `transformers` whose layers carry the adapter."""
+        """Module tree: a model of `transformers` whose layers contain the adapter."""
         model: PreTrainedModel = self._wrapped.get_base_model()
         return model
 
     @property
     def rank(self) -> int:
-        """Inner width of its matrices."""
+        """Rank of the added matrices."""
         return int(self._config.r)
 
     @property
     def base_name(self) -> str:
-        """Name or folder of its base."""
+        """Name or folder of the base."""
         return str(self._config.base_model_name_or_path)
 
     @property
@@ -94,51 +97,56 @@ class Adapter:
         return self._wrapped.peft_config[self._wrapped.active_adapter]
 
     def switched_off(self) -> AbstractContextManager[None]:
-        """Within it the tree computes as the base does."""
+        """Return a context in which the model computes as its base does."""
         off: AbstractContextManager[None] = self._wrapped.disable_adapter()
         return off
 
     def save(self, folder: Path) -> None:
-        """Write the adapter, and the name of its base, so that stock `peft` loads them.
+        """Write the adapter and the name of its base so that `peft` can load them.
 
-        `peft` does so the first time. It takes longer to find the names of the weights than to
-        write them, and an engine is handed them at every step; so later they go where they went.
+        `peft` writes the first time. Later calls reuse its config and its names of the weights:
+        computing these takes longer than writing, and an engine loads the adapter at every step.
         """
-        if self._form is None:
+        if self._files is None:
             self._wrapped.save_pretrained(folder, save_embedding_layers=False)
-            self._form = _Form.of(self._wrapped, folder)
+            self._files = _AdapterFiles.written_by_peft(self._wrapped, folder)
         else:
-            self._form.write(folder)
+            self._files.write(folder)
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """What `peft` has made of an adapter on disk, but for the values of its weights."""
+class _AdapterFiles:
+    """Files of an adapter as `peft` writes them, with the weights by reference."""
 
     config: bytes
-    """Of its file."""
+    """Content of `adapter_config.json`."""
     weights: Mapping[str, torch.nn.Parameter]
-    """By their names there."""
+    """Parameters of the adapter, by their name in the file."""
 
     @classmethod
-    def of(cls, wrapped: Any, folder: Path) -> _Form | None:
-        """From an adapter and the folder that it was just written to.
+    def written_by_peft(cls, wrapped: Any, folder: Path) -> _AdapterFiles | None:
+        """Return the files that `peft` has just written to a folder.
 
-        None where what is written are not just its parameters, each once.
+        Return None if they hold anything except the adapter's parameters, each once. `peft` then
+        has to write them every time.
         """
-        own = {one.data_ptr(): one for one in wrapped.parameters()}
-        written = require_peft().get_peft_model_state_dict(wrapped, save_embedding_layers=False)
-        found = {name: own[at] for name, one in written.items() if (at := one.data_ptr()) in own}
-        if len(set(map(id, found.values()))) < len(written):
+        parameters = {parameter.data_ptr(): parameter for parameter in wrapped.parameters()}
+        saved = require_peft().get_peft_model_state_dict(wrapped, save_embedding_layers=False)
+        weights = {
+            name: parameters[tensor.data_ptr()]
+            for name, tensor in saved.items()
+            if tensor.data_ptr() in parameters
+        }
+        if len(set(map(id, weights.values()))) < len(saved):
             return None
-        return cls((folder / CONFIG).read_bytes(), found)
+        return cls((folder / CONFIG).read_bytes(), weights)
 
     def write(self, folder: Path) -> None:
-        """Write the weights as they are now."""
+        """Write the config and the current weights."""
         from safetensors.torch import save_file
 
         folder.mkdir(parents=True, exist_ok=True)
-        values = {name: one.detach().contiguous() for name, one in self.weights.items()}
+        values = {name: parameter.detach().contiguous() for name, parameter in self.weights.items()}
         save_file(values, folder / "adapter_model.safetensors", metadata={"format": "pt"})
         (folder / CONFIG).write_bytes(self.config)
 
@@ -147,7 +155,7 @@ def check_peft() -> None:
     """Check that the package `peft` is installed, without importing it.
 
     Raises:
-        SettingError: it is not.
+        SettingError: it is not installed.
     """
     if find_spec("peft") is None:
         raise SettingError("agent.sharing=lora needs the package peft: pip install 'laconic[lora]'")
@@ -166,12 +174,12 @@ def require_peft() -> Any:
 
 
 def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
-    """Create an adapter that changes nothing yet; adapters of one form start equal.
+    """Create an adapter that changes nothing yet; adapters with equal settings start equal.
 
     Args:
-        base: the frozen base.
-        name: under which it was loaded; it is recorded with the adapter.
-        lora: the form.
+        base: frozen base.
+        name: name or folder from which the base was loaded; recorded with the adapter.
+        lora: settings of the adapter.
 
     Raises:
         SettingError: a name in `target_modules` matches no layer.
@@ -190,7 +198,7 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         try:
-            with _without_foresight():
+            with _ignore_future_warnings():
                 wrapped = peft.get_peft_model(share_frozen(base), config)
         except ValueError as error:
             raise SettingError(
@@ -204,13 +212,13 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
 
 
 def _check_targets(base: PreTrainedModel, name: str, lora: Lora, adapted: Sequence[str]) -> None:
-    """Refuse names that match no layer, and warn of weights that get no adapter.
+    """Refuse names that match no layer, and warn of weights without an adapter.
 
     Args:
-        base: the frozen base.
-        name: of the base, for the message.
-        lora: names the layers.
-        adapted: full names of the layers that have an adapter.
+        base: frozen base.
+        name: name of the base, for the message.
+        lora: settings that name the layers.
+        adapted: full names of the layers with an adapter.
     """
     targets = () if isinstance(lora.target_modules, str) else lora.target_modules
     without = [
@@ -222,25 +230,28 @@ def _check_targets(base: PreTrainedModel, name: str, lora: Lora, adapted: Sequen
         matrices = (weight for weight in base.named_parameters() if weight[1].dim() == 2)
         layers = {full.removesuffix(".weight").rpartition(".")[2] for full, _ in matrices}
         raise SettingError(
-            f"agent.lora.target_modules names {', '.join(without)}, but no layer of"
-            f" agent.model={name!r} is called so; its layers are {', '.join(sorted(layers))}"
+            f"agent.lora.target_modules names {', '.join(without)}, but agent.model={name!r} has"
+            f" no such layer; its layers are {', '.join(sorted(layers))}"
         )
     if lora.target_modules == "all-linear":
         _warn_of_experts(base, name)
 
 
 def _warn_of_experts(base: PreTrainedModel, name: str) -> None:
-    """Warn of matrices of several experts: they are one parameter each, and no layer."""
+    """Warn that stacked weights of experts get no adapter: they are parameters, not layers."""
     from laconic.learners.agents.cache import warn_once
 
-    sizes = {full: one.numel() for full, one in base.named_parameters() if one.dim() == 3}
-    stacked = {full: size for full, size in sizes.items() if "conv" not in full}
+    stacked = {
+        full: weight.numel()
+        for full, weight in base.named_parameters()
+        if weight.dim() == 3 and "conv" not in full
+    }
     if stacked:
         warn_once(
             "agent.lora.target_modules=all-linear gives no adapter to the stacked weights of"
             " experts, such as %s; they are %.0f %% of the parameters of %s and stay frozen",
             next(iter(stacked)),
-            100 * sum(stacked.values()) / sum(one.numel() for one in base.parameters()),
+            100 * sum(stacked.values()) / sum(weight.numel() for weight in base.parameters()),
             name,
         )
 
@@ -249,41 +260,41 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
     """Load an adapter that `Adapter.save` or `peft` wrote.
 
     Raises:
-        SettingError: the files are damaged, or of another base.
+        SettingError: the files are damaged, or belong to another base.
     """
     from laconic.learners.agents.load import share_frozen
 
     peft = require_peft()
     try:
-        with _without_foresight():
+        with _ignore_future_warnings():
             wrapped = peft.PeftModel.from_pretrained(share_frozen(base), folder, is_trainable=True)
-    except Exception as error:  # What is wrong with the files decides the type, and any may come.
+    except Exception as error:  # Damaged files can raise any type of error.
         raise SettingError(
-            f"the adapter in {folder!r} could not be put on its base: {error} Give a folder that"
-            " peft wrote for this base"
+            f"the adapter in agent.model, {folder!r}, does not fit its base: {error} Give a folder"
+            " that peft wrote for this base"
         ) from error
     return Adapter(base, wrapped)
 
 
 def adapter_folders(name: str) -> Mapping[str, str]:
-    """Return the folders of saved adapters by agent; empty if `name` holds none or is one."""
+    """Return the folder of each agent's adapter; empty if there is none or `name` is an adapter."""
     return agent_folders(name, CONFIG)
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a folder is one adapter."""
+    """Return whether a folder is one adapter."""
     return (Path(name).expanduser() / CONFIG).is_file()
 
 
 def base_of(name: str, lora: Lora) -> str:
-    """Return the base model behind a name.
+    """Return the name or folder of the base model to load.
 
     Args:
-        name: a base model, an adapter's folder, or a folder of adapters.
-        lora: says where the base of saved adapters is now.
+        name: base model, folder of an adapter, or folder of several agents' adapters.
+        lora: settings; `lora.base` replaces the recorded base of saved adapters.
 
     Raises:
-        SettingError: the adapters' base is recorded nowhere, or is no longer there.
+        SettingError: the base of the adapters is not recorded, or its folder does not exist.
     """
     folder = name if is_adapter(name) else next(iter(adapter_folders(name).values()), None)
     if folder is None:
@@ -292,8 +303,8 @@ def base_of(name: str, lora: Lora) -> str:
     looks_local = str(recorded).startswith((".", "/", "~"))
     if not recorded or (looks_local and not Path(recorded).expanduser().exists()):
         raise SettingError(
-            f"the adapter in {folder!r} belongs to the base model {recorded!r}, which is not there;"
-            " pass agent.lora.base=<folder or name>"
+            f"the adapter in {folder!r} needs the base model {recorded!r}, which does not exist;"
+            " set agent.lora.base=<folder or name>"
         )
     return recorded
 
@@ -301,19 +312,21 @@ def base_of(name: str, lora: Lora) -> str:
 def _recorded_base(folder: str) -> str | None:
     try:
         config = json.loads((Path(folder).expanduser() / CONFIG).read_text("utf-8"))
-        found = config.get("base_model_name_or_path")
+        base = config.get("base_model_name_or_path")
     except (OSError, ValueError, AttributeError) as error:
-        raise SettingError(f"{folder!r} holds no readable {CONFIG}: {error}") from error
-    return found if isinstance(found, str) else None
+        raise SettingError(
+            f"{folder!r} holds no readable {CONFIG}: {error}; give a folder that peft wrote"
+        ) from error
+    return base if isinstance(base, str) else None
 
 
-def _no_card(folder: str) -> None:
-    """In the place of what writes `peft`'s own card beside an adapter."""
+def _skip_card(folder: str) -> None:
+    """Replace the method of `peft` that writes a model card: write nothing."""
 
 
 @contextmanager
-def _without_foresight() -> Iterator[None]:
-    """Keep to ourselves what `peft` uses of `transformers` that a later version will drop."""
+def _ignore_future_warnings() -> Iterator[None]:
+    """Hide warnings of `transformers` that concern the code of `peft`, not the user's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield

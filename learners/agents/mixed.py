@@ -1,7 +1,7 @@
-"""Teams of different kinds: each role or agent with weights of its own, an adapter, or a script.
+"""Teams whose members differ: each role or agent has its own model, adapter or script.
 
-Any builder of policies can be a member: it has `tokenize` and `policies(environment)`, and is shown
-an environment that holds its own agents only.
+A member is any builder of policies, an object with `tokenize` and `policies(environment)`. It gets
+a view of the environment that lists its own agents only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.folders import fetched, folder_name
+from laconic.learners.agents.folders import download_policies, folder_name
 from laconic.learners.agents.hf import HFTeam, give_optimizers
 from laconic.learners.interfaces import Policy
 
@@ -26,32 +26,33 @@ if TYPE_CHECKING:
 
 @dataclass
 class MixedTeam:
-    """The policies of a team whose members differ; each trains or is frozen as it says."""
+    """Builder of a team from members, each with its own settings for training."""
 
     members: Mapping[str, Any]
-    """By role or agent: who speaks for it, an `HFTeam`, a `ScriptedTeam`, or another builder. An
-    agent's own member replaces its role's. Agents of one member share weights as that one says."""
+    """Members by role or agent: `HFTeam`, `ScriptedTeam` or another builder. An entry for an agent
+    replaces that of its role. Agents of one member share weights as that member's `sharing`
+    says."""
     counted_by: str | None = None
-    """The member in whose tokens budgets are counted; None takes the first. Replies of the others
-    are cut by the same count."""
+    """Member whose tokens budgets are counted in; None: the first. Replies of the others are cut by
+    the same count."""
     model: str | None = None
-    """Folder in which a training of such a team left its policies, or their repository on the hub;
-    what is not there (the frozen ones) comes from the members' own names. None takes all from
-    there."""
+    """Folder, or repository on the hub, with the policies saved by a training of such a team.
+    Policies that it lacks, such as frozen ones, come from the members' own `model`. None: all
+    policies do."""
     optimizer: Mapping[str, Mapping[str, Any]] | None = None
-    """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
+    """Optimizer settings by role or agent; they replace those of the group `optimizer`."""
 
     def __post_init__(self) -> None:
-        """Check that there are members, and that they are builders.
+        """Check that there are members and that each is a builder of policies.
 
         Raises:
-            SettingError: there is none, or one is no builder of policies.
-            UnknownNameError: tokens are to be counted by somebody else.
+            SettingError: there are no members, or one is not a builder of policies.
+            UnknownNameError: `counted_by` names no member.
         """
         if not self.members:
             raise SettingError("agent.members must name a role or agent; got none")
         for name, member in self.members.items():
-            # Looked up without loading a tokenizer.
+            # `getattr_static` does not compute `tokenize`, which would load a tokenizer.
             if any(getattr_static(member, part, None) is None for part in ("tokenize", "policies")):
                 raise SettingError(
                     f"agent.members.{name} must be an agent as in conf/agent, with _target_; got"
@@ -61,27 +62,28 @@ class MixedTeam:
             raise UnknownNameError("agent.counted_by", self.counted_by, self.members)
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit the team, by dotted key.
+        """Return the settings of other config groups that suit the team, by dotted key.
 
-        Budgets are the largest that any member states. Everything else is as the first trained
-        member states, or the first member if none is trained.
+        Budgets are the largest of any member. All other settings are those of the first trained
+        member, or of the first member if none is trained.
         """
-        stated = [
-            (member, dict(member.defaults(imitates)))
-            for member in self.members.values()
-            if hasattr(member, "defaults")
+        members = [member for member in self.members.values() if hasattr(member, "defaults")]
+        settings = [dict(member.defaults(imitates)) for member in members]
+        trained = [
+            defaults
+            for member, defaults in zip(members, settings, strict=True)
+            if not getattr(member, "frozen", True)
         ]
-        trained = [own for member, own in stated if not getattr(member, "frozen", True)]
-        merged: dict[str, Any] = dict(next(iter(trained or [own for _, own in stated]), {}))
+        merged: dict[str, Any] = dict(next(iter(trained or settings), {}))
         for key in ("env.budget.message", "env.budget.episode"):
-            caps = [own[key] for _, own in stated if key in own]
+            caps = [defaults[key] for defaults in settings if key in defaults]
             if caps:
                 merged[key] = None if None in caps else max(caps)
         return merged
 
     @property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
-        """Cuts text into tokens; environments count budgets with it."""
+        """Function that cuts text into tokens; environments count budgets with it."""
         counting = self.members[self.counted_by or next(iter(self.members))]
         tokenize: Callable[[str], Sequence[str]] = counting.tokenize
         return tokenize
@@ -90,48 +92,52 @@ class MixedTeam:
         """Return the policy of each agent.
 
         Raises:
-            SettingError: an agent has no member, or a member cannot be made.
-            UnknownNameError: a member or an optimiser is of an agent or role that does not exist.
+            SettingError: an agent has no member, or a member cannot be built.
+            UnknownNameError: `members` or `optimizer` names an agent or role that does not exist.
         """
         from laconic.learners.agents.policy import HFPolicy
 
         agents = environment.possible_agents
         names = {name: name for name in self.members}
         member_of = by_agent("agent or role in agent.members", names, agents)
-        own = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
-        alone = [agent for agent in agents if agent not in member_of]
-        if alone:
+        optimizers = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
+        missing = [agent for agent in agents if agent not in member_of]
+        if missing:
             raise SettingError(
-                f"agent.members says nothing of {', '.join(alone)}; name them or their role; got"
+                f"agent.members has no member for {', '.join(missing)}; add them or their role; got"
                 f" {', '.join(self.members)}"
             )
-        made: dict[str, Policy] = {}
+        policies: dict[str, Policy] = {}
         for name in dict.fromkeys(member_of.values()):
             mine = [agent for agent in agents if member_of[agent] == name]
-            made |= self._placed(self.members[name], mine).policies(_Part(environment, mine))
-        trained = {agent: one for agent, one in made.items() if isinstance(one, HFPolicy)}
-        _check_trained(own, trained)
-        give_optimizers(trained, own)
-        return {agent: made[agent] for agent in agents}
+            member = self._with_saved_weights(self.members[name], mine)
+            policies |= member.policies(_MemberView(environment, mine))
+        models = {
+            agent: policy for agent, policy in policies.items() if isinstance(policy, HFPolicy)
+        }
+        _check_trained(optimizers, models)
+        give_optimizers(models, optimizers)
+        return {agent: policies[agent] for agent in agents}
 
-    def _placed(self, member: Any, agents: Sequence[str]) -> Any:
-        """Return a member that reads its agents' weights from `model`, if `model` holds them."""
+    def _with_saved_weights(self, member: Any, agents: Sequence[str]) -> Any:
+        """Return a member that loads its agents' weights from `model`, if `model` has them."""
         if self.model is None or not isinstance(member, HFTeam):
             return member
-        folder = Path(fetched(self.model)).expanduser()
+        folder = Path(download_policies(self.model)).expanduser()
         if not folder.is_dir():
             raise SettingError(
-                "agent.model must be a folder in which a training left its policies, or a"
-                f" repository on the hub with such folders; {self.model!r} is neither"
+                "agent.model must be a folder with the policies saved by a training, or a"
+                f" repository on the hub with such folders; got {self.model!r}"
             )
-        places = [folder / folder_name(agent) for agent in agents]
-        if not any(place.is_dir() for place in places):
+        folders = [folder / folder_name(agent) for agent in agents]
+        if not any(path.is_dir() for path in folders):
             return member
-        return replace(member, model=str(places[0] if _one(member) else folder))
+        # A shared policy is saved under the first of its agents.
+        return replace(member, model=str(folders[0] if member.sharing == "shared" else folder))
 
 
-class _Part:
-    """An environment as a member sees it: with that member's agents only."""
+class _MemberView:
+    """View of an environment that lists the agents of one member only."""
 
     def __init__(self, environment: ParallelEnv[str, Any, Any], agents: Sequence[str]) -> None:
         self._environment = environment
@@ -141,14 +147,9 @@ class _Part:
         return getattr(self._environment, name)
 
 
-def _one(member: HFTeam) -> bool:
-    """Whether all agents of a member have one policy, which is saved under the first of them."""
-    return member.sharing == "shared"
-
-
-def _check_trained(own: Mapping[str, Any], trained: Mapping[str, HFPolicy]) -> None:
-    for agent in own:
-        if agent not in trained or trained[agent].frozen:
+def _check_trained(optimizers: Mapping[str, Any], models: Mapping[str, HFPolicy]) -> None:
+    for agent in optimizers:
+        if agent not in models or models[agent].frozen:
             raise SettingError(
-                f"agent.optimizer has settings for {agent!r}, who is not trained; leave them out"
+                f"agent.optimizer has settings for {agent!r}, who is not trained; remove them"
             )

@@ -1,7 +1,7 @@
 """A language policy: one set of weights that samples replies with their log-probabilities.
 
-How texts become tokens is the business of `ChatCodec`. Here the weights sample, by themselves or
-through an engine, and are saved and loaded. Which agents a policy speaks for is known elsewhere.
+`ChatCodec` converts between texts and tokens. `HFPolicy` samples, by itself or through an engine,
+and saves and loads the weights. It does not know which agents it speaks for.
 """
 
 from __future__ import annotations
@@ -137,14 +137,14 @@ class HFPolicy(ChatCodec):
         return replace(reply, version=sampled.version)
 
     def sample_with(self, sampler: Sampler | None, positions: int | None = None) -> None:
-        """Let a sampler sample from now on; None: this policy itself.
+        """Sample with a sampler from now on; None: with this policy itself.
 
-        Log-probabilities are then recomputed before an update, unless this was ruled out, because
-        those of another program never quite equal the trainer's.
+        With a sampler, log-probabilities are recomputed before an update, unless the settings
+        forbid it: those of another program differ slightly from the trainer's.
 
         Args:
-            sampler: samples with the weights of this policy.
-            positions: maximum tokens of a conversation there; None for no limit.
+            sampler: sampler that has the weights of this policy.
+            positions: maximum tokens of a conversation in the sampler; None: no limit.
         """
         self.sampler = sampler
         bounds = [most for most in (positions_of(self.model), positions) if most is not None]
@@ -160,7 +160,7 @@ class HFPolicy(ChatCodec):
     def remembering(self) -> Iterator[None]:
         """Keep keys and values of conversations between the calls within the body.
 
-        The weights must not change meanwhile. Replies are the same, up to the order of sums.
+        The weights must not change within the body. Replies are the same, up to rounding.
         """
         before = self._cache
         if self.sampler is None:
@@ -184,22 +184,22 @@ class HFPolicy(ChatCodec):
 
     @property
     def frozen(self) -> bool:
-        """Whether there is nothing to train."""
+        """True if no parameter is trained."""
         return not any(parameter.requires_grad for parameter in self.model.parameters())
 
     @property
     def adapted(self) -> bool:
-        """Whether it is an adapter on a base that it may share with other policies."""
+        """True if the policy is an adapter on a base, which other policies may share."""
         return self._adapter is not None
 
     @property
     def base(self) -> str:
-        """Name or folder of the model that an engine has to be started with."""
+        """Name or folder of the model with which an engine must be started."""
         return str(self.model.name_or_path) if self._adapter is None else self._adapter.base_name
 
     @property
     def rank(self) -> int:
-        """Inner width of the adapter; 0 without one."""
+        """Rank of the adapter; 0 without one."""
         return 0 if self._adapter is None else self._adapter.rank
 
     def bare(self) -> AbstractContextManager[None]:
@@ -207,7 +207,7 @@ class HFPolicy(ChatCodec):
         return nullcontext() if self._adapter is None else self._adapter.switched_off()
 
     def hand_on(self, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
-        """Write the files that an engine loads: those of `save`, without the tokenizer."""
+        """Write the files that an engine loads: those of `save` except the tokenizer."""
         if self._adapter is None:
             self.model.save_pretrained(folder, state_dict=weights)
         else:
@@ -221,7 +221,7 @@ class HFPolicy(ChatCodec):
 
         Args:
             folder: folder to write.
-            weights: all weights of the model, whole, if this process holds only parts of them.
+            weights: all weights of the model, if this process holds only shards of them.
         """
         self.hand_on(folder, weights)
         self.tokenizer.save_pretrained(folder)
@@ -233,8 +233,8 @@ class HFPolicy(ChatCodec):
         Args:
             model: copy of this policy's model to read instead of it.
         """
-        named = self.model.named_parameters(remove_duplicate=False)
-        frozen = {name for name, parameter in named if not parameter.requires_grad}
+        parameters = self.model.named_parameters(remove_duplicate=False)
+        frozen = {name for name, parameter in parameters if not parameter.requires_grad}
         state = (model or self.model).state_dict()
         return {name: tensor for name, tensor in state.items() if name not in frozen}
 
@@ -259,11 +259,11 @@ class HFPolicy(ChatCodec):
         """Let a sampler answer all requests at once; a limit of 0 gives silence without tokens."""
         rows = [row for row, limit in enumerate(limits) if limit]
         seeds = np.random.default_rng(seed).integers(2**31, size=len(requests)).tolist()
-        asked = [
+        sampler_prompts = [
             self._prompt(requests[row], prompts[row], limits[row], seeds[row], greedy)
             for row in rows
         ]
-        by_row = dict(zip(rows, sampler.sample(asked), strict=True))
+        by_row = dict(zip(rows, sampler.sample(sampler_prompts), strict=True))
         replies = []
         for row, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
             sampled = by_row.get(row, SampledReply((), (), None))

@@ -29,11 +29,11 @@ class Precision:
     dtype: str
     """Type of the weights, as torch names it."""
     autocast: bool = False
-    """Whether passes use bfloat16, whatever the type of the weights."""
+    """True if passes use bfloat16, whatever the type of the weights."""
 
     @property
     def exact(self) -> bool:
-        """Whether sampling and training compute alike, up to the rounding of float32."""
+        """True if sampling and training agree up to the rounding of float32."""
         return not self.autocast and self.dtype in ("float32", "float64")
 
     @property
@@ -90,7 +90,7 @@ def choose(
             "agent.precision=%s keeps the weights that are trained in %s, where small steps are"
             " rounded away: a step of AdamW at 1e-6 changes less than one weight in a hundred."
             " Take agent.precision=%s, which computes as fast and keeps float32 weights;"
-            " learner/changed_weights says what share the first update has changed",
+            " learner/changed_weights is the fraction of weights that the first update changed",
             name,
             name,
             AUTOCAST,

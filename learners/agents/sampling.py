@@ -1,6 +1,6 @@
-"""Settings of a language policy: how it speaks, and names of precisions and packings.
+"""Settings of a language policy: sampling, and names of precisions and quantizations.
 
-They are checked without torch, so a mistake is answered before it is imported.
+They are checked without torch, so a mistake is reported before it is imported.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from laconic.envs.errors import SettingError, UnknownNameError
 
 AUTOCAST = "bfloat16_autocast"
 PRECISIONS = ("auto", "float32", AUTOCAST, "bfloat16", "float16", "float64")
-"""Names of how weights are stored and passes computed (`learners.agents.precision`)."""
+"""Names of number types of weights and passes (`learners.agents.precision`)."""
 QUANTIZATIONS = ("4bit", "8bit")
-"""Names of how weights that are not trained can be packed."""
+"""Names of quantizations, for weights that are not trained."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How a policy speaks."""
+    """Sampling settings of a policy."""
 
     silence: str = "<silence>"
-    """The silence word. It ends a reply wherever it stands, so choose one that no message holds."""
+    """Silence word. It ends a reply wherever it occurs, so choose one that no message contains."""
     explain_silence: bool = True
-    """Whether the first text of a conversation says what the silence word is."""
+    """Explain the silence word in the first text of a conversation."""
     max_reply_tokens: int = 256
-    """Max. tokens of a reply, whatever the environment would accept."""
+    """Maximum tokens of a reply, whatever the environment accepts."""
     thinking_tokens: int = 1024
-    """Max. tokens of the thought before that, where the chat template has a model think."""
+    """Maximum tokens of the thought before the reply, if the chat template lets a model think."""
     temperature: float = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
     template: Mapping[str, Any] = field(
         default_factory=lambda: {"enable_thinking": False, "today": None}
     )
-    """Further arguments of the tokenizer's chat template; those it does not know change nothing.
-    `today` is the date that a template shows in place of the present one; None: 2026-01-01."""
+    """Further arguments of the tokenizer's chat template; it ignores those it does not know.
+    `today` is the date that a template shows instead of the current one; None: 2026-01-01."""
     generate_tokens: int | None = None
-    """Max. tokens, padding included, whose keys and values one generate call has in memory; as many
-    again are kept between rounds. None: 4 GiB of them. Other calls draw other samples from the same
-    seed; greedy replies stay."""
+    """Maximum tokens, padding included, whose keys and values one generate call has in memory. The
+    same number is kept between rounds. None: 4 GiB of them. Another value splits a batch into other
+    calls, so sampled replies differ under the same seed; greedy replies do not."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -51,7 +51,7 @@ class SamplingSettings:
         check_count("sampling.thinking_tokens", self.thinking_tokens)
         if self.generate_tokens is not None:
             check_count("sampling.generate_tokens", self.generate_tokens)
-        # Evaluation is greedy by itself.
+        # Greedy evaluation needs no temperature of 0.
         number("agent.sampling.temperature", self.temperature, above=0)
 
 
@@ -64,10 +64,10 @@ def check_word(silence: object) -> None:
 
 
 def check_count(name: str, count: object, least: int = 1) -> None:
-    """Refuse what is not a whole number, or too small.
+    """Check that a setting is a whole number of at least `least`.
 
     Raises:
-        SettingError: names the key, `name` under `agent`, and its value.
+        SettingError: it is not. The message names the key, `agent.<name>`, and its value.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
         raise SettingError(
@@ -76,11 +76,11 @@ def check_count(name: str, count: object, least: int = 1) -> None:
 
 
 def check_quantization(name: str) -> None:
-    """Check that weights can be packed as asked.
+    """Check the name of a quantization, and that its package is installed.
 
     Raises:
-        UnknownNameError: there is no such packing.
-        SettingError: the package that packs weights is not installed.
+        UnknownNameError: there is no such quantization.
+        SettingError: the package `bitsandbytes` is not installed.
     """
     if name not in QUANTIZATIONS:
         raise UnknownNameError("agent.quantization", name, QUANTIZATIONS)

@@ -1,13 +1,17 @@
-"""Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
+"""Agents that follow a script: baselines, teachers of a warm start, and players in tests.
 
-They read the task behind the episode, which language policies never see. `oracle` says what matters
-once and nothing else; `telegraph` the same in few words, which its own answerer understands;
-`verbose` says all it knows in many words; `random` says random words, some of them answers;
-`silent` says nothing. A scripted answerer is right exactly when everything that
-matters was said to it or is its own. Where all agents write one piece of work, `oracle` writes the
-best draft of its role and `verbose` the last. `Teacher` mixes these manners; a warm start imitates
-it. Where a team plays a world by acts, `oracle`, `verbose` and further scripts are the world's own
-(`envs.worlds.base.World.script`).
+Scripts read the task of the episode, which language policies never see.
+
+- `oracle` says the relevant statements once, and nothing else.
+- `telegraph` says the same in few words, which its own answering agent understands.
+- `verbose` says all statements it knows, in many words.
+- `random` says random words, some of them answers.
+- `silent` says nothing.
+
+A scripted agent answers correctly exactly if every relevant statement was said to it or is its own.
+If all agents write one piece of work, `oracle` writes the best draft of its role and `verbose` the
+last. `Teacher` mixes these styles for a warm start to imitate. A world has its own `oracle`,
+`verbose` and further scripts (`envs.worlds.base.World.script`).
 """
 
 from __future__ import annotations
@@ -25,8 +29,8 @@ from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task, knows_enough, named_tasks, relevant_statements
-from laconic.envs.worlds import TeacherStyle, World
-from laconic.learners.agents.acting import of_world
+from laconic.envs.worlds import Script as WorldScript
+from laconic.envs.worlds import TeacherStyle, TurnView, World
 from laconic.learners.interfaces import Reply, Request
 
 _WORDY_FRAMES = (
@@ -40,42 +44,43 @@ _WORDY_ANSWERS = (
 )
 
 Script = Callable[[Task, Request, random.Random], str]
+"""Function of task, request and generator that returns a message."""
 
 _NO_TASK = Task(key="", question="", statements=(), answer="")
-"""What a script is shown in an environment whose tasks are not known here."""
+"""Task that is passed to a script if the tasks of the environment are unknown."""
 _ANYWHERE = ("random", "silent")
-"""Scripts that look at no task."""
+"""Scripts that do not read the task."""
 
 
 class ScriptedPolicy:
-    """One script that speaks for any agent."""
+    """Policy that follows one script, for any agent."""
 
     def __init__(self, script: Script, tasks: Mapping[str, Task]) -> None:
-        """Join a script with the tasks it may look at.
+        """Join a script and the tasks it may read.
 
         Args:
-            script: from task, request and generator to a message.
-            tasks: the environment's tasks by key; empty for a script that looks at none.
+            script: function of task, request and generator that returns a message.
+            tasks: tasks of the environment by key; empty for a script that reads none.
         """
         self._script = script
         self._tasks = tasks
 
     def know(self, tasks: Mapping[str, Task]) -> None:
-        """Look at further tasks: those of the evaluation, for a script that plays in a training.
+        """Add tasks: those of the evaluation, for a script that also plays during training.
 
         Raises:
-            SettingError: two tasks have one key, so that a script could take one for the other.
+            SettingError: two different tasks have the same key.
         """
         clash = [key for key, task in tasks.items() if self._tasks.get(key, task) != task]
         if clash:
             raise SettingError(
                 "a scripted member needs different keys for training and evaluation tasks; both"
-                f" have {clash[0]!r}"
+                f" have {clash[0]!r}; choose another env.source or evaluation.source"
             )
         self._tasks = {**self._tasks, **tasks}
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Answer all requests; `greedy` makes no difference to a script."""
+        """Answer all requests; a script ignores `greedy`."""
         generator = random.Random(seed)
         tasks = (
             self._tasks[request.info["task"]] if self._tasks else _NO_TASK for request in requests
@@ -88,17 +93,17 @@ class ScriptedPolicy:
 
 @dataclass
 class ScriptedTeam:
-    """A team in which every agent follows the same script."""
+    """Team in which every agent follows the same script."""
 
     script: str = "oracle"
-    """`oracle`, `telegraph`, `verbose`, `random` or `silent`; or one of a world, as `share` and
-    `constant:10` of `commons`."""
+    """Name of the script: `oracle`, `telegraph`, `verbose`, `random` or `silent`; or a script of a
+    world, such as `share` and `constant:10` of `commons`."""
     tokenize: Tokenize = split_words
-    """Cuts text into tokens; environments count budgets with it."""
+    """Function that cuts text into tokens; environments count budgets with it."""
 
     @staticmethod
     def defaults(imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit scripts, by dotted key."""
+        """Return the settings of other config groups that suit scripts, by dotted key."""
         return {"env.instructions": "full"}
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
@@ -107,7 +112,7 @@ class ScriptedTeam:
         Raises:
             UnknownNameError: there is no script of this name.
             SettingError: the script needs tasks of `envs.task.Task`, and the environment has none;
-                or it is a script of dialogues, and the environment is a world without it.
+                or it is a script for dialogues, and the environment is a world without it.
         """
         world = getattr(environment, "world", None)
         if isinstance(world, World) and self.script not in _ANYWHERE:
@@ -117,22 +122,34 @@ class ScriptedTeam:
                     f"agent.script={self.script} is for dialogues; {world.name} has the scripts"
                     f" {scripts}"
                 )
-            policy = ScriptedPolicy(of_world(world.script(self.script)), {})
+            policy = ScriptedPolicy(adapt_world_script(world.script(self.script)), {})
             return dict.fromkeys(environment.possible_agents, policy)
         if self.script not in NAMES:
             raise UnknownNameError("agent.script", self.script, NAMES)
-        tasks = getattr(environment, "tasks", None)
-        named = tasks.items() if isinstance(tasks, Mapping) else ()
-        known = {key: task for key, task in named if isinstance(task, Task)}
-        if self.script not in _ANYWHERE and not known:
+        named_tasks = getattr(environment, "tasks", None)
+        items = named_tasks.items() if isinstance(named_tasks, Mapping) else ()
+        tasks = {key: task for key, task in items if isinstance(task, Task)}
+        if self.script not in _ANYWHERE and not tasks:
             raise SettingError(
                 f"agent.script={self.script} needs an environment whose `tasks` are of"
-                f" envs.task.Task; got {type(environment).__name__}. {' and '.join(_ANYWHERE)} play"
-                " anywhere"
+                f" envs.task.Task; got {type(environment).__name__}, where only"
+                f" {' and '.join(_ANYWHERE)} can play"
             )
-        script = Telegraph(known.values()) if self.script == TELEGRAPH else SCRIPTS[self.script]
-        policy = ScriptedPolicy(script, known)
+        script = Telegraph(tasks.values()) if self.script == TELEGRAPH else SCRIPTS[self.script]
+        policy = ScriptedPolicy(script, tasks)
         return dict.fromkeys(environment.possible_agents, policy)
+
+
+def adapt_world_script(play: WorldScript) -> Script:
+    """Return a script of a world in the form that `ScriptedPolicy` calls; it reads no task."""
+
+    def script(task: Task, request: Request, generator: random.Random) -> str:
+        has_spoken = any(reply.message for reply in request.history)
+        info = request.info
+        turn = TurnView(request.agent, info["facts"], request.text, has_spoken, info["offered"])
+        return play(turn, generator)
+
+    return script
 
 
 def _oracle(task: Task, request: Request, generator: random.Random) -> str:
@@ -153,9 +170,9 @@ def _verbose(
     if _answers(request):
         answer = _answer(task, request, _working(task, request))
         return f"{generator.choice(_WORDY_ANSWERS[:frames])} {answer}" if answer else ""
-    known = _known(task, request) or "nothing at all."
+    statements = _own_statements(task, request) or "nothing at all."
     before, after = generator.choice(_WORDY_FRAMES[:frames])
-    return f"{before} {known} {after}"
+    return f"{before} {statements} {after}"
 
 
 def _random(task: Task, request: Request, generator: random.Random) -> str:
@@ -174,31 +191,31 @@ def _silent(task: Task, request: Request, generator: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """A speaker of mixed manners: mostly wordy, now and then terse, now and then silent."""
+    """Script of mixed style: mostly wordy, sometimes terse, sometimes silent."""
 
     terse: float = 0.2
-    """Share of messages that state the facts, or the working and answer, and nothing else."""
+    """Fraction of messages that state only the facts, or only the working and the answer."""
     silent_informed: float = 0.05
-    """Share of turns with something useful to say in which it says nothing."""
+    """Probability of silence in a turn with something useful to say."""
     silent_uninformed: float = 0.25
-    """Share of turns with nothing useful to say in which it says nothing."""
+    """Probability of silence in a turn with nothing useful to say."""
     best: float = 0.2
-    """Where all agents write one piece of work: share of messages that are the best draft there is;
-    the others are any draft. In a world, share of acts that are the best where nobody asked for
-    any."""
+    """Fraction of drafts that are the best of the role, if all agents write one piece of work; the
+    others are random drafts. In a world, fraction of acts that are the best one, unless another
+    agent has asked for an act."""
     frames: int = len(_WORDY_FRAMES)
-    """Wordings around what it says, at least 1. With several, being terse may be the likeliest
-    single manner although most messages are wordy, and a greedy policy is terse then."""
+    """Number of wordings for wordy messages, at least 1. With several, the terse style can be the
+    likeliest single one although most messages are wordy; a greedy policy is then terse."""
     bare: float = 0.0
-    """Share of answers without their working, so that a learner gets to try what it is worth."""
+    """Fraction of answers without their working, so that a learner explores omitting it."""
     calculated: float = 0.0
-    """Share of answers that calculate at once, without first repeating the facts they are from."""
+    """Fraction of answers that calculate at once, without first repeating the facts."""
 
     def __post_init__(self) -> None:
-        """Check that there is a wording.
+        """Check the number of wordings.
 
         Raises:
-            SettingError: there is none, or not so many.
+            SettingError: `frames` is out of its range.
         """
         if not 1 <= self.frames <= len(_WORDY_FRAMES):
             raise SettingError(
@@ -214,7 +231,8 @@ class Teacher:
             return _draft(task, request, chosen)
         terse = generator.random() < self.terse
         if _answers(request):
-            # Nothing is drawn where there are none: what earlier seeds taught stays as it was.
+            # Draw only if the setting is above 0, so that its default leaves the random stream
+            # of earlier versions unchanged.
             if self.bare and generator.random() < self.bare:
                 return _answer(task, request)
             if self.calculated and generator.random() < self.calculated:
@@ -226,17 +244,17 @@ class Teacher:
         if generator.random() < (self.silent_informed if informed else self.silent_uninformed):
             return ""
         if terse:
-            return _known(task, request)
+            return _own_statements(task, request)
         return _verbose(task, request, generator, self.frames)
 
 
-def taught(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> ScriptedPolicy:
+def teacher_policy(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> ScriptedPolicy:
     """Return a teacher as a policy; in a world, the world's own teacher in this style."""
-    played = getattr(environment, "world", None)
-    if not isinstance(played, World):
+    world = getattr(environment, "world", None)
+    if not isinstance(world, World):
         return ScriptedPolicy(teacher, named_tasks(environment))
     style = TeacherStyle(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
-    return ScriptedPolicy(of_world(played.teacher(style)), {})
+    return ScriptedPolicy(adapt_world_script(world.teacher(style)), {})
 
 
 SCRIPTS: dict[str, Script] = {
@@ -249,11 +267,11 @@ SCRIPTS: dict[str, Script] = {
 
 TELEGRAPH = "telegraph"
 NAMES = (*SCRIPTS, TELEGRAPH)
-"""All scripts; the last needs to know the whole source (`Telegraph`)."""
+"""Names of all scripts; `telegraph` needs all tasks of the source (`Telegraph`)."""
 
 
 class Telegraph:
-    """Speaks as `oracle` does, in few words of each statement that no other of a source has."""
+    """Script like `oracle` that shortens each statement to few words that identify it."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         """Shorten all statements of a source."""
@@ -262,49 +280,57 @@ class Telegraph:
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
         """Return the message; an answering agent reads a telegram as its statement."""
         if task.drafts or not _answers(request):
-            said = _oracle(task, request, generator)
-            known = relevant_statements(task, _share(request)) if said and not task.drafts else ()
-            return " ".join(self._short[text] for text in known) or said
-        heard = " ".join((*request.texts, request.text))
-        meant = [text for text in task.statements if self._short[text] in heard]
-        return _answer(task, replace(request, text=" ".join((request.text, *meant))))
+            message = _oracle(task, request, generator)
+            has_facts = message and not task.drafts
+            statements = relevant_statements(task, _share(request)) if has_facts else ()
+            return " ".join(self._short[text] for text in statements) or message
+        conversation = " ".join((*request.texts, request.text))
+        decoded = [text for text in task.statements if self._short[text] in conversation]
+        return _answer(task, replace(request, text=" ".join((request.text, *decoded))))
 
 
 def telegrams(statements: Iterable[str]) -> dict[str, str]:
-    """For each statement few of its words, in their order, that no other statement has all of.
+    """Shorten each statement to few of its words, in their order, that identify it.
 
-    Words are added one by one, each the one that leaves the fewest others, which may be a word more
-    than the fewest. A statement whose words another has all of stays whole.
+    No other statement contains all words of a telegram. Words are chosen greedily, each time the
+    one that leaves the fewest candidates, so a telegram need not be the shortest possible. A
+    statement whose words all occur in another one stays whole.
     """
-    split = {one: one.split() for one in dict.fromkeys(statements)}
-    having: defaultdict[str, set[str]] = defaultdict(set)
-    for one, words in split.items():
+    words_of = {statement: statement.split() for statement in dict.fromkeys(statements)}
+    statements_with: defaultdict[str, set[str]] = defaultdict(set)
+    for statement, words in words_of.items():
         for word in words:
-            having[word].add(one)
-    return {one: _telegram(one, words, having) for one, words in split.items()}
+            statements_with[word].add(statement)
+    return {
+        statement: _telegram(statement, words, statements_with)
+        for statement, words in words_of.items()
+    }
 
 
-def _telegram(statement: str, words: Sequence[str], having: Mapping[str, set[str]]) -> str:
+def _telegram(statement: str, words: Sequence[str], statements_with: Mapping[str, set[str]]) -> str:
     chosen: set[int] = set()
-    others: set[str] | None = None
-    while others is None or others - {statement}:
-        rest = [place for place in range(len(words)) if place not in chosen]
-        if not rest:
+    candidates: set[str] | None = None
+    while candidates is None or candidates - {statement}:
+        free = [index for index in range(len(words)) if index not in chosen]
+        if not free:
             return statement
-        left = {at: having[words[at]] & (others or having[words[at]]) for at in rest}
-        best = min(rest, key=lambda at: len(left[at]))
-        if others is not None and len(left[best]) == len(others):
+        remaining = {
+            index: statements_with[words[index]] & (candidates or statements_with[words[index]])
+            for index in free
+        }
+        best = min(free, key=lambda index: len(remaining[index]))
+        if candidates is not None and len(remaining[best]) == len(candidates):
             return statement
         chosen.add(best)
-        others = left[best]
-    return " ".join(words[at] for at in sorted(chosen))
+        candidates = remaining[best]
+    return " ".join(words[index] for index in sorted(chosen))
 
 
 def _draft(task: Task, request: Request, index: int = 0) -> str:
-    """One of the drafts of the agent's role, the best first; once written it is let stand."""
+    """Return a draft of the agent's role, the best first; empty once the agent has written."""
     drafts = task.drafts.get(role_of(request.agent), ())
-    written = any(reply.message for reply in request.history)
-    return drafts[index] if drafts and not written else ""
+    has_written = any(reply.message for reply in request.history)
+    return drafts[index] if drafts and not has_written else ""
 
 
 def _share(request: Request) -> Sequence[int]:
@@ -312,7 +338,7 @@ def _share(request: Request) -> Sequence[int]:
     return share
 
 
-def _known(task: Task, request: Request) -> str:
+def _own_statements(task: Task, request: Request) -> str:
     return " ".join(task.statements[index] for index in _share(request))
 
 
@@ -321,20 +347,20 @@ def _answers(request: Request) -> bool:
 
 
 def _working(task: Task, request: Request) -> str:
-    """Return the relevant statements in the order in which they were heard, and what follows."""
-    heard = " ".join((*request.texts, request.text))
+    """Return the relevant statements in the order in which they were read, and the solution."""
+    conversation = " ".join((*request.texts, request.text))
     flags = task.relevant or (False,) * len(task.statements)
     facts = [text for text, flag in zip(task.statements, flags, strict=True) if flag]
-    return " ".join([*sorted(facts, key=heard.find), task.solution])
+    return " ".join([*sorted(facts, key=conversation.find), task.solution])
 
 
 def _answer(task: Task, request: Request, working: str = "") -> str:
-    """Return the reference answer if every relevant statement is known, else only a mark.
+    """Return the reference answer if the agent knows every relevant statement.
 
-    Before the last round an answerer that lacks something waits.
+    Otherwise return silence before the last round, and `#### ?` in it.
     """
-    heard = " ".join((*request.texts, request.text))
-    if knows_enough(task, _share(request), heard):
+    conversation = " ".join((*request.texts, request.text))
+    if knows_enough(task, _share(request), conversation):
         return f"{working} {task.answer_text}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""

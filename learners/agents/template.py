@@ -1,12 +1,12 @@
-"""Renders a chat template and cuts it into the tokens between messages.
+"""Rendering of a chat template, and cutting it into the tokens between messages.
 
-The template is rendered once around placeholders. It is cut there into the tokens that open a
-conversation, stand between a reply and the next text, and ask for a reply. What agents read and say
-is tokenized apart from these, so no message can close a turn, pose as another speaker or call a
-tool by spelling a special token. A reply is never tokenized again.
+The template is rendered once around placeholders and cut at them. The parts open a conversation,
+separate a reply from the next text, and ask for a reply. Texts of agents are tokenized separately,
+so no message can close a turn, pose as another speaker or call a tool by spelling a special token.
+A reply is never tokenized again.
 
-A template may come from a stranger. transformers runs it in a sandbox that reaches nothing outside
-but does not limit its time, so rendering is bounded here.
+A template may be malicious. transformers runs it in a sandbox that reaches nothing outside but does
+not limit its time, so rendering is bounded here.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Markers:
     end: int
     """Token that ends a thought."""
     opened: bool
-    """Whether the template itself begins the thought when it asks for a reply."""
+    """True if the template itself begins the thought when it asks for a reply."""
     offered: bool
-    """Whether it leaves room for a thought; False where it asks with an empty one."""
+    """True if the template allows a thought; False if it asks for a reply with an empty one."""
 
     @property
     def count(self) -> int:
@@ -82,22 +82,22 @@ class Markers:
         pairs = [pair for pair in zip(ids, inside, strict=True) if pair[0] not in markers]
         unended = bool(ids) and inside[-1] and ids[-1] != self.end
         thought = [token for token, masked in pairs if masked]
-        said = [] if unended else [token for token, masked in pairs if not masked]
-        return thought, said, unended
+        message = [] if unended else [token for token, masked in pairs if not masked]
+        return thought, message, unended
 
-    def within(self, ids: Sequence[int], thought: int, said: int) -> int:
+    def within(self, ids: Sequence[int], thought: int, message: int) -> int:
         """Return the number of tokens of a reply before it exceeds a limit.
 
         Args:
             ids: tokens of the reply.
             thought: maximum tokens of a thought, without its markers.
-            said: maximum tokens of everything else.
+            message: maximum tokens of everything else.
         """
-        left = [said, thought + self.count]
-        for place, inside in enumerate(self.inside(ids)):
-            left[inside] -= 1
-            if left[inside] < 0:
-                return place
+        remaining = [message, thought + self.count]
+        for index, inside in enumerate(self.inside(ids)):
+            remaining[inside] -= 1
+            if remaining[inside] < 0:
+                return index
         return len(ids)
 
 
@@ -136,9 +136,9 @@ class ChatTemplate:
         # A tokenizer's token for unknown words is not a control token.
         self._barred = controls - {tokenizer.unk_token_id}
         self.end_id = next((token for token in self._between if token in controls), None)
-        """Control token with which the template ends a reply; None where it has none."""
+        """Control token with which the template ends a reply; None if it has none."""
         self.thoughts = find_markers(tokenizer, settings)
-        """Markers of a thought within a reply; None where the template knows of none."""
+        """Markers of a thought within a reply; None if the template has no thoughts."""
         self.header: tuple[int, ...] = self._encode_fixed(header)
         """Tokens of the template between a thought and the message of a reply; usually none."""
         markers = {self.thoughts.begin, self.thoughts.end} if self.thoughts else set()
@@ -156,7 +156,7 @@ class ChatTemplate:
 
     @property
     def fixed_ids(self) -> tuple[int, ...]:
-        """Every token that the chat template writes, whatever agents say."""
+        """All tokens that the chat template writes, whatever agents say."""
         parts = [self._opening, self._between, self._asking, self.header, self.unthought]
         return tuple(token for part in (*parts, *(self._system or ())) for token in part)
 
@@ -193,7 +193,7 @@ class ChatTemplate:
 
     def _encode(self, text: str) -> tuple[int, ...]:
         text, start, parts = well_formed(text), 0, []
-        # Cut behind the first character of whatever spells an added token.
+        # Cut behind the first character of any text that spells an added token.
         while self._spelled and (match := self._spelled.search(text, start)):
             parts.append(text[start : match.start() + 1])
             start = match.start() + 1
@@ -345,10 +345,10 @@ def _parts(
     try:
         rendered = render(tokenizer, messages, add_generation_prompt=True, **settings)
     except (TemplateError, TypeError, ValueError) as error:
-        shown = {name: value for name, value in settings.items() if name != "chat_template"}
+        arguments = {name: value for name, value in settings.items() if name != "chat_template"}
         raise SettingError(
             "the chat template of this tokenizer refuses a conversation of user, assistant, user"
-            f" with agent.sampling.template={shown!r}: {error}"
+            f" with agent.sampling.template={arguments!r}: {error}"
         ) from error
     try:
         opening, rest = rendered.split(_FIRST)
@@ -404,7 +404,7 @@ def find_markers(tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]
             return ""
 
     def asking(more: Mapping[str, Any]) -> str:
-        """Return what the template puts before a reply that it asks for."""
+        """Return the text with which the template asks for a reply."""
         user = [{"role": "user", "content": _NEXT}]
         return rendered(user, {**more, "add_generation_prompt": True}).partition(_NEXT)[2].rstrip()
 
@@ -420,10 +420,10 @@ def find_markers(tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]
 
 def _pairs(words: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield pairs of words whose names differ by a slash, or by START and END."""
-    named = (("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end"))
+    opposites = (("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end"))
     for word in words:
-        ends = [f"{word[:place]}/{word[place:]}" for place in (1, 2)]
-        ends += [word.replace(*pair) for pair in named if pair[0] in word]
+        ends = [f"{word[:index]}/{word[index:]}" for index in (1, 2)]
+        ends += [word.replace(*pair) for pair in opposites if pair[0] in word]
         yield from ((word, end) for end in ends if end in words)
 
 

@@ -1,8 +1,8 @@
-"""Policies as a run left them: in its last checkpoint, or in that of a step.
+"""Loading of policies from a run folder, at its last checkpoint or at that of a given step.
 
-A run folder has `config.yaml`, `checkpoints/` and, once it has ended, `policy/`. The form of the
-policies (config and tokenizer) is that of `policy/`, or of the model that the run began with; their
-weights are those of a checkpoint (`learners.checkpoint`).
+A run folder has `config.yaml`, `checkpoints/` and, once the run has ended, `policy/`. Config and
+tokenizer of the policies come from `policy/`, or from the model that the run started with. The
+weights come from a checkpoint (`learners.checkpoint`).
 """
 
 from __future__ import annotations
@@ -15,104 +15,109 @@ from laconic.envs.errors import SettingError
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
+
 from laconic.learners.agents.folders import find_smollm2
-from laconic.learners.untrusted_files import find_strange, read_yaml
+from laconic.learners.untrusted_files import find_unsafe_path, read_yaml
 
 MAX_RUNS = 100
-"""Most runs that began with one another, each without policies of its own."""
+"""Limit on the chain of runs without `policy/` that each started from the next."""
 
 
 def run_folder(name: str) -> Path | None:
-    """Return the run folder of this name; None if it is no run folder."""
+    """Return a name as the path of a run folder; None if it is not one."""
     folder = Path(name).expanduser()
-    held = (folder / "checkpoints").is_dir() or (folder / "policy").is_dir()
-    return folder if held and (folder / "config.yaml").is_file() else None
+    has_weights = (folder / "checkpoints").is_dir() or (folder / "policy").is_dir()
+    return folder if has_weights and (folder / "config.yaml").is_file() else None
 
 
-def form_of(run: Path) -> str:
-    """Name or folder of what has the form of a run's policies.
+def policy_source(run: Path) -> str:
+    """Return the name or folder that gives config and tokenizer of a run's policies.
 
     Raises:
-        SettingError: the run was ended before it left any, and says no model that it began with.
+        SettingError: the run has no `policy/`, and its config names no model that it started with.
     """
     for _ in range(MAX_RUNS):
         if (run / "policy").is_dir():
-            if strange := find_strange(run / "policy"):
-                raise SettingError(f"{str(run / 'policy')!r} is not loaded: {strange}")
+            if problem := find_unsafe_path(run / "policy"):
+                raise SettingError(f"{str(run / 'policy')!r} is not loaded: {problem}")
             return str(run / "policy")
-        began = _agent(run).get("model") or _usual(str(_agent(run).get("_target_")))
-        if not isinstance(began, str):
+        model = _agent(run).get("model") or _default_model(str(_agent(run).get("_target_")))
+        if not isinstance(model, str):
             raise SettingError(
-                f"agent.model={str(run)!r} is a run without policy/, whose config.yaml names no"
-                " model; let it leave its policies: the same command, resume=true"
+                f"agent.model={str(run)!r} is a run without policy/, and its config.yaml names no"
+                " model; finish the run, which writes policy/: the same command with resume=true"
                 f" hydra.run.dir={run}"
             )
-        earlier = run_folder(began)
+        earlier = run_folder(model)
         if earlier is None:
-            return began
+            return model
         run = earlier
     raise SettingError(
-        f"agent.model={str(run)!r}: more than {MAX_RUNS} runs without policy began with another"
+        f"agent.model={str(run)!r} leads through more than {MAX_RUNS} runs without policy/, each"
+        " started from the next; name a run that has policy/"
     )
 
 
 def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> None:
-    """Put the weights of a checkpoint into policies of a run's form.
+    """Load the weights of a run's checkpoint into policies built from `policy_source`.
+
+    Without a checkpoint, policies keep the weights of `policy/`. If the run has neither, they get
+    the weights of the run that it started from.
 
     Args:
-        run: its folder.
-        step: learner updates before the checkpoint; None takes the last. Where there is none, the
-            policies are as the run left them or, before that, as one left them that it began with.
-        policies: by agent, in the order in which the run had them.
+        run: run folder.
+        step: step of the checkpoint (learner updates before it); None: the last checkpoint.
+        policies: policy of each agent, in the order of the run.
 
     Raises:
-        SettingError: there is no checkpoint of that step, or it is of another number of policies.
-        CheckpointError: it is damaged, or of other policies.
+        SettingError: the run has no checkpoint of that step, or it has another number of policies.
+        CheckpointError: the checkpoint is damaged, or its policies have other weights.
     """
     from laconic.learners import checkpoint
 
-    found = _at(run / "checkpoints", step)
-    if found is None:
+    path = _find_checkpoint(run / "checkpoints", step)
+    if path is None:
         earlier = run_folder(str(_agent(run).get("model")))
         if earlier is not None and not (run / "policy").is_dir():
             restore(earlier, _agent(run).get("step"), policies)
         return
-    state = checkpoint.load(found)
-    with checkpoint.restoring(found):
-        saved: list[Mapping[str, Any]] = state["learner"]["trainers"]
-        distinct = list({id(one): one for one in policies.values()}.values())
-        if len(saved) != len(distinct):
+    state = checkpoint.load(path)
+    with checkpoint.restoring(path):
+        trainers: list[Mapping[str, Any]] = state["learner"]["trainers"]
+        distinct = list({id(policy): policy for policy in policies.values()}.values())
+        if len(trainers) != len(distinct):
             raise SettingError(
-                f"the checkpoint {str(found)!r} is of {len(saved)} policies, and this team has"
-                f" {len(distinct)}; take the agent.sharing and env.team of the run"
+                f"the checkpoint {str(path)!r} has {len(trainers)} policies, but this team has"
+                f" {len(distinct)}; use the agent.sharing and env.team of the run"
             )
-        for policy, one in zip(distinct, saved, strict=True):
-            policy.load_weights(one["model"])
+        for policy, trainer in zip(distinct, trainers, strict=True):
+            policy.load_weights(trainer["model"])
 
 
 def _agent(run: Path) -> dict[str, Any]:
-    """Return the agent settings of a run."""
+    """Return the settings of a run's config group `agent`; empty if there are none."""
     config = read_yaml(run / "config.yaml")
     agent = config.get("agent") if isinstance(config, dict) else None
     return agent if isinstance(agent, dict) else {}
 
 
-def _at(folder: Path, step: int | None) -> Path | None:
+def _find_checkpoint(folder: Path, step: int | None) -> Path | None:
+    """Return the checkpoint of a step; for None the last one, or None if there is no checkpoint."""
     from laconic.learners import checkpoint
 
     if step is None:
         return checkpoint.latest(folder)
-    there = {int(one.name[len("step_") :]): one for one in folder.glob("step_" + "[0-9]" * 8)}
-    if step not in there:
+    paths = {int(path.name[len("step_") :]): path for path in folder.glob("step_" + "[0-9]" * 8)}
+    if step not in paths:
         raise SettingError(
-            f"agent.step={step}, but {str(folder)!r} has the checkpoints of the steps"
-            f" {', '.join(map(str, sorted(there))) or '(none)'}"
+            f"agent.step={step}, but {str(folder)!r} has checkpoints of the steps"
+            f" {', '.join(map(str, sorted(paths))) or '(none)'}; name one of them"
         )
-    return there[step]
+    return paths[step]
 
 
-def _usual(target: str) -> str | None:
-    """Return the default model of an agent's class; None without one."""
+def _default_model(target: str) -> str | None:
+    """Return the default model of an agent's class; None if it has none."""
     if target == "laconic.learners.agents.tiny.TinyTeam":
         return str(Path(__file__).parent / "tiny")
     if target.startswith("laconic.learners.agents.smollm2"):

@@ -52,7 +52,7 @@ class Learner(Protocol):
         """Refuse groups of this number of episodes, before any is played.
 
         Raises:
-            SettingError: says what to change.
+            SettingError: the algorithm cannot learn from them; the message names the setting.
         """
         return None
 

@@ -210,7 +210,7 @@ class AllConversations(nn.Module):
 NETWORKS: Mapping[str, Callable[[Mapping[str, HFPolicy], int], nn.Module]] = MappingProxyType(
     {"own": OwnConversation, "team": AllConversations}
 )
-"""Networks by what they see."""
+"""Networks of the critic, by the conversations that they read."""
 
 
 def _encoder(policy: HFPolicy, width: int) -> nn.Module:

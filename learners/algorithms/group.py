@@ -30,7 +30,7 @@ from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
-from laconic.learners.rollout.collectors.measures import collector_for
+from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.objective import Objective, mean_over_steps

@@ -123,7 +123,7 @@ def _plugin(accelerator: Any) -> Any:
 
 
 def _check(accelerator: Any, plugin: Any) -> None:
-    """Refuse settings of accelerate that are not supported, and say what to pass instead."""
+    """Refuse settings of accelerate that are not supported, and name those that are."""
     kind, precision = accelerator.distributed_type.name, accelerator.mixed_precision
     if kind not in _KNOWN:
         raise SettingError(

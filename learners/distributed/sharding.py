@@ -157,7 +157,7 @@ def read(folder: Path, state: Any, processes: Processes = SINGLE_PROCESS) -> Any
     """Fill a state of `take_shards` with its tensors: this process's shards of them, or whole.
 
     Raises:
-        OSError: the files do not have what the state asks for.
+        OSError: the files lack tensors of the state.
     """
     shards: dict[str, Any] = {}
 

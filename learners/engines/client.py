@@ -1,4 +1,4 @@
-"""Interface of a client for one kind of inference server, and the checks on what it returns.
+"""Interface of a client for one kind of inference server, and checks of its replies.
 
 A `ServerClient` translates requests into the endpoints of its server. It trusts nothing: a
 `Completion` is checked by `check_completion` before any of it is used, and a server is checked
@@ -26,7 +26,7 @@ _ROUNDING = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class ServerDescription:
-    """Properties that a server reports of itself; None for what it does not report."""
+    """Properties that a server reports of itself; None if it does not report one."""
 
     model: str
     """Name under which it serves the base model."""
@@ -161,10 +161,11 @@ def launch_options(team: Mapping[str, HFPolicy], max_staleness: int) -> LaunchOp
 def check_server(
     description: ServerDescription, options: LaunchOptions, url: str, command: str
 ) -> None:
-    """Refuse a server that lacks an option. What it does not report is left to the probe.
+    """Refuse a server that lacks an option. Options that it does not report are left to the probe.
 
     Raises:
-        ServerError: names what is missing, and the command that starts a server with it.
+        ServerError: the message names the missing option, and the command that starts a server
+            with it.
     """
     reason = ""
     if description.dtype is not None and description.dtype != options.dtype:
@@ -196,7 +197,7 @@ def check_completion(
 
     Args:
         completion: reply as the server returned it.
-        prompt: what the server was asked to continue.
+        prompt: prompt that the server continued.
         url: address of the server, for the message.
         vocabulary: number of tokens of the model.
 

@@ -151,7 +151,7 @@ class ProbeReference:
             reply: reply of a server.
             version: version that the server should have.
             dtype: type in which the server computes, if known.
-            loaded: says what was loaded where, for the message.
+            loaded: description of the loaded weights and their server, for the message.
 
         Raises:
             ServerError: the server samples with other weights.
@@ -277,7 +277,7 @@ def check_distance(
         expected: those of the weights it should have.
         alternatives: those of weights it could have instead, by the name of these.
         tolerance: mean distance (nats per token) that counts as rounding.
-        context: says what was loaded where, for the message.
+        context: description of the loaded weights and their server, for the message.
 
     Returns:
         The mean distance between received and expected, nats per token.

@@ -251,7 +251,7 @@ class ServedEngine(Engine, ABC):
             raise
 
     def _saver(self, policy: HFPolicy) -> Any:
-        """Return what writes a policy's weights; sharded weights are gathered on the CPU."""
+        """Return a function that writes a policy's weights; shards are gathered on the CPU."""
         weights = None
         if self._processes.sharded and not policy.adapted:
             weights = self._processes.full_state(policy.model.state_dict(keep_vars=True))

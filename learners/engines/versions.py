@@ -2,9 +2,9 @@
 
     <folder>/<run_id>/<agent>/v00012/
 
-Names are never reused, because servers cache what they computed under an adapter's name. A folder
-is written beside its place and renamed when it is complete, so no server reads half of one. Agent
-names are escaped (`learners.agents.folders.folder_name`).
+Names are never reused, because servers cache results under an adapter's name. A folder is written
+under a temporary name and renamed when it is complete, so no server reads half of one. Agent names
+are escaped (`learners.agents.folders.folder_name`).
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ class Price(ABC):
         """
 
     def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
-        """Take in the metrics of the step's episodes; nothing by default."""
+        """Adjust the price to the metrics of the step's episodes; nothing by default."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs; nothing by default."""
+        """Return the state that a resumed run needs; empty by default."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027

@@ -1,4 +1,4 @@
-"""Plays each episode as an asyncio task, so that a slow reply or step delays only its own episode.
+"""Playing of episodes as asyncio tasks, so that a slow reply or step delays only its own episode.
 
 For teams whose replies an engine samples (`learners.engines`). One episode runs per environment;
 when it ends, the next one starts there. The seed of a reply depends on the seed of the play, the
@@ -47,7 +47,7 @@ class AsyncEpisodes:
     seed: int
     """Seed of everything sampled."""
     is_greedy: Callable[[int], bool]
-    """Whether the likeliest reply is taken in a round."""
+    """Function of a round that returns whether policies take their most likely reply."""
     listener: Listener | None = None
     """Receives replies and episodes, on the thread that called `play`."""
     _played: dict[int, Episode] = field(default_factory=dict)
@@ -98,11 +98,11 @@ class AsyncEpisodes:
             version = sampler.version
             runner = EpisodeRunner(environment, self.starts[place])
             while runner.running:
-                asked = [
+                replies = [
                     self._reply(place, runner.round, order, request, reply, version, slow)
                     for order, (request, reply) in enumerate(runner.requests())
                 ]
-                step = partial(runner.step, await asyncio.gather(*asked))
+                step = partial(runner.step, await asyncio.gather(*replies))
                 if runner.slow:
                     await _in_thread(step, slow)
                 else:
@@ -147,23 +147,23 @@ async def _in_thread(work: Callable[[], T], slow: asyncio.Semaphore) -> T:
     A thread pool would keep the program alive at exit until its threads end.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
     def settle(set_it: Callable[[Any], None], value: Any) -> None:
-        if not done.done():
+        if not future.done():
             set_it(value)
 
     def run() -> None:
         try:
             result = work()
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, done.set_exception, error)
+            loop.call_soon_threadsafe(settle, future.set_exception, error)
         else:
-            loop.call_soon_threadsafe(settle, done.set_result, result)
+            loop.call_soon_threadsafe(settle, future.set_result, result)
 
     async with slow:
         Thread(target=run, daemon=True).start()
-        return await done
+        return await future
 
 
 def _first_error(error: BaseException) -> BaseException:

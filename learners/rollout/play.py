@@ -1,4 +1,4 @@
-"""Plays episodes: environments and policies in, groups of episodes out.
+"""Playing of episodes: environments and policies in, groups of episodes out.
 
 All episodes of a step advance together: in each round every policy gets one batched call with the
 requests of all its agents in all episodes. If an engine samples each reply by itself, the episodes
@@ -119,22 +119,22 @@ def _play_round(
     listener: Listener | None,
 ) -> None:
     """Ask for the replies that no start holds, one call per policy, and step the environments."""
-    asked = [(place, *pair) for place, runner in runners.items() for pair in runner.requests()]
-    replies = [reply for _, _, reply in asked]
+    turns = [(place, *pair) for place, runner in runners.items() for pair in runner.requests()]
+    replies = [reply for _, _, reply in turns]
     by_policy: dict[int, list[int]] = {}
-    for index, (_, request, reply) in enumerate(asked):
+    for index, (_, request, reply) in enumerate(turns):
         if reply is None:
             by_policy.setdefault(id(policies[request.agent]), []).append(index)
     for indices in by_policy.values():
-        policy = policies[asked[indices[0]][1].agent]
-        requests = [asked[index][1] for index in indices]
+        policy = policies[turns[indices[0]][1].agent]
+        requests = [turns[index][1] for index in indices]
         for position, reply in _answers(policy, requests, int(seeds.integers(2**31)), greedy):
             replies[indices[position]] = reply
             if listener is not None and isinstance(policy, Streaming):
-                place, request, _ = asked[indices[position]]
+                place, request, _ = turns[indices[position]]
                 listener.said(place, runners[place].round, request, reply)
     by_place: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}
-    for (place, request, _), reply in zip(asked, replies, strict=True):
+    for (place, request, _), reply in zip(turns, replies, strict=True):
         if reply is not None:
             by_place[place].append((request, reply))
     if any(runner.slow for runner in runners.values()):

@@ -1,4 +1,4 @@
-"""Plays one episode: reads an environment over text, asks for replies, books what came back.
+"""Playing of one episode: reads observations, asks policies for replies, and records the results.
 
 The environment may be ours or any PettingZoo `ParallelEnv`:
 
@@ -69,7 +69,7 @@ class Start:
 
 
 class Listener:
-    """Receives replies and episodes as they come; override what you need.
+    """Receives replies and episodes as they come; override the methods you need.
 
     `place` is the index of the episode's start among the starts of the play.
     """
@@ -127,8 +127,8 @@ class AgentState:
                 f" {self.agent!r} received {received}; {ADVICE}"
             )
         self.unread.append(str(text))
-        left = observation.get("tokens_left") if keyed else None
-        self.max_tokens = None if left is None else int(np.ravel(left)[0])
+        tokens_left = observation.get("tokens_left") if keyed else None
+        self.max_tokens = None if tokens_left is None else int(np.ravel(tokens_left)[0])
         self.info = drop_none(info)
         self.general = self.general or str(self.info.get("general", ""))
 
@@ -160,7 +160,7 @@ class EpisodeRunner:
         self._start = start
         metadata = self._metadata = getattr(environment, "metadata", None) or {}
         self.slow = bool(metadata.get("slow_step", False))
-        """Whether a step waits for other processes."""
+        """True if a step waits for other processes."""
         self._max_reward = float(metadata.get("max_reward", 1.0))
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self._max_thought_tokens: int | None = metadata.get("thought_tokens")
@@ -182,7 +182,7 @@ class EpisodeRunner:
 
     @property
     def running(self) -> bool:
-        """Whether the environment still lists an agent that it has not ended."""
+        """True while the environment lists an agent that it has not ended."""
         return any(agent not in self._ended for agent in self._environment.agents)
 
     def requests(self) -> list[tuple[Request, Reply | None]]:
@@ -248,12 +248,12 @@ class EpisodeRunner:
             raise
         _check_dicts(self._environment, "step", returned, 5)
         observations, rewards, terminations, truncations, infos = returned
-        known = {agent: drop_none(infos.get(agent)) for agent in alive}
+        own_infos = {agent: drop_none(infos.get(agent)) for agent in alive}
         for request, reply in replies:
             agent = request.agent
-            self._turns.append(_turn(self.round, request, reply, actions[agent], known[agent]))
+            self._turns.append(_turn(self.round, request, reply, actions[agent], own_infos[agent]))
         for agent in alive:
-            self._states[agent].book(rewards, known[agent])
+            self._states[agent].book(rewards, own_infos[agent])
         self._read(observations, infos)
         self._truncated |= any(truncations.values())
         flags = (terminations, truncations)

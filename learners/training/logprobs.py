@@ -191,7 +191,7 @@ def _chunked_head(
 
 
 def _postprocess_logits(model: PreTrainedModel, head: nn.Module, logits: Tensor) -> Tensor:
-    """Apply what the model does to the logits of its head, such as a cap; often nothing."""
+    """Apply the model's own processing of its head's logits, such as a cap; often none."""
     output = _HiddenStates(last_hidden_state=logits)
     with (
         _patched_forward(model.base_model, lambda *_, **__: output),

@@ -1,8 +1,8 @@
-"""From groups of episodes to sequences with advantages, and on to a padded batch.
+"""Sequences with advantages from groups of episodes, and padded batches of them.
 
-A sequence is what one importance ratio covers: all that an agent said in an episode, or a single
-reply. Its tokens are the agent's conversation exactly as it was sampled. What the agent read is
-context and enters no loss. Knows neither models nor the loss.
+One importance ratio covers one sequence: all replies of an agent in an episode, or a single reply.
+Its tokens are the agent's conversation exactly as it was sampled. Text that the agent read is
+context and enters no loss. Nothing here depends on the model or the loss.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class TokenSequence:
-    """What one importance ratio covers, with the context in which it was sampled."""
+    """Tokens that one importance ratio covers, with the context in which they were sampled."""
 
     task: str
     """Key of the task."""
@@ -120,10 +120,10 @@ class Batch:
 
 
 def check_unit(unit: str, advantages: Estimator) -> None:
-    """Check that the unit is known and fits what the advantages compare.
+    """Check that the unit exists and suits the advantages.
 
     Raises:
-        SettingError: the unit is unknown, or rounds are compared of sequences that have none.
+        SettingError: the unit is unknown, or the advantages compare rounds and the unit has none.
     """
     if unit not in get_args(Unit):
         raise SettingError(f"learner.unit must be one of {', '.join(get_args(Unit))}; got {unit!r}")

@@ -8,7 +8,7 @@ from laconic import envs
 from laconic.extras.analysis.demand_measure import worths
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.collectors.counterfactual import silence
 from laconic.learners.rollout.play import Start, play
 
 SETTINGS = {"talk": "published", "months": 2, "topology": "complete"}

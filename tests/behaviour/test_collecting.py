@@ -42,7 +42,7 @@ def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
         *quick,
         "train.steps=1",
         "learner.credit=shapley",
-        "+learner.collect._target_=laconic.learners.rollout.collectors.shapley.shapley",
+        "+learner.collect._target_=laconic.learners.rollout.collectors.counterfactual.shapley",
         "+learner.collect.samples=1",
         "+learner.collect.greedy=false",
         f"hydra.run.dir={tmp_path / 'run'}",
@@ -60,7 +60,7 @@ def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
         (
             [
                 "learner.credit=own",
-                "+learner.collect._target_=laconic.learners.rollout.collectors.silence.silence",
+                "+learner.collect._target_=laconic.learners.rollout.collectors.counterfactual.silence",
             ],
             "works with learner.credit=silence; got learner.credit=own",
         ),

@@ -11,7 +11,7 @@ from laconic.learners.advantages.credit import credit, own, team, team_parts
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
 from laconic.learners.rollout.collectors.base import Independent
-from laconic.learners.rollout.collectors.measures import collector_for
+from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.play import Start
 
 CREDITS = ("own", "team", "outcome", "silence", "shapley")

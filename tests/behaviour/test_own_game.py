@@ -14,7 +14,7 @@ from laconic.envs import registry
 from laconic.envs.contract import check_env
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers import DiscreteMessages
-from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.rollout.play import Start, play
 
 PLAYERS = ("player_0", "player_1")
@@ -87,7 +87,7 @@ def test_scripts_meet(dilemma, scripts, returns, solved):
 
 def test_the_default_teacher_plays_legal_acts_and_phrases_at_random(dilemma):
     env = envs.make(dilemma, tasks=1)
-    policy = taught(Teacher(silent_uninformed=0.5), env)
+    policy = teacher_policy(Teacher(silent_uninformed=0.5), env)
     (episode,) = play([env], dict.fromkeys(PLAYERS, policy), [Start(0)], seed=0)
     assert {turn.act for turn in episode.turns} == {"> C", "> D"}
     assert {turn.message for turn in episode.turns} == {"", *dilemma.phrases}

@@ -9,7 +9,7 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.learners.untrusted_files import (
     MAX_DEPTH,
-    find_strange,
+    find_unsafe_path,
     open_regular,
     parse_json,
     read_text,
@@ -122,9 +122,9 @@ def test_a_folder_that_leads_nowhere_else_has_nothing_strange(tmp_path):
     (tmp_path / "run" / "latest").symlink_to("policy")
     (tmp_path / "run" / "first").symlink_to(tmp_path / "run" / "policy" / "weights")
     (tmp_path / "named").symlink_to(tmp_path / "run")
-    assert find_strange(tmp_path / "run") is None
-    assert find_strange(tmp_path / "named") is None
-    assert find_strange(tmp_path / "missing") is None
+    assert find_unsafe_path(tmp_path / "run") is None
+    assert find_unsafe_path(tmp_path / "named") is None
+    assert find_unsafe_path(tmp_path / "missing") is None
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_a_link_that_leads_out_of_a_folder_is_named(tmp_path, target):
     inner = tmp_path / "run" / "policy"
     inner.mkdir(parents=True)
     (inner / "entry").symlink_to(target)
-    strange = find_strange(tmp_path / "run")
+    strange = find_unsafe_path(tmp_path / "run")
     assert strange is not None
     assert strange == f"'policy/entry' is a link to {os.path.realpath(inner / target)!r}"
 
 
 def test_a_pipe_in_a_folder_is_named(tmp_path):
     os.mkfifo(tmp_path / "metrics.jsonl")
-    assert find_strange(tmp_path) == "'metrics.jsonl' is no regular file"
+    assert find_unsafe_path(tmp_path) == "'metrics.jsonl' is no regular file"

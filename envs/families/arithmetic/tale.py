@@ -1,7 +1,7 @@
-"""Tells a word problem while working out its solution.
+"""Sentences of a word problem, written together with its solution.
 
-Agents may hear the facts in any order, so every sentence names its person, and where the order of
-events matters to the result the sentence says when it happens.
+Agents may hear the facts in any order, so every sentence names its person. If the order of events
+matters to the result, the sentence gives the time.
 """
 
 from __future__ import annotations

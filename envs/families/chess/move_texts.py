@@ -46,10 +46,9 @@ def commitment(text: str) -> tuple[str, str] | None:
 def move_text(text: str) -> str | None:
     """Return the move that a text answers with, as written; None without one.
 
-    That is the marked move. Without a marker it is the last one that is said to be the move (`the
-    move is Qh7#`), else the last one that can be nothing but a move, else the last square, which
-    may be a pawn move. Whether it is legal makes no difference: a list of moves is no better
-    answer than its last move.
+    Candidates in order of preference: the marked move; the last move that is stated as the answer
+    (`the move is Qh7#`); the last text that can only be a move; the last square, which may be a
+    pawn move. Legality is not considered, so a list of moves counts as its last move.
     """
     marked = commitment(text)
     if marked is not None:

@@ -23,16 +23,16 @@ _PASSING = "en passant"
 
 
 def side_to_move(board: chess.Board) -> str:
-    """`White` or `Black`."""
+    """Return `White` or `Black`."""
     return _side(board.turn)
 
 
 def tell(board: chess.Board, mate: chess.Move) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """Describe the position in sentences, and say for each whether the mate depends on it.
+    """Describe the position in sentences, with a flag for each on which the mate depends.
 
-    The flagged sentences are sufficient and none is superfluous: on a board with only what they
-    say, the move is legal and mates, and without any single one it is not or does not. Where pieces
-    could stand in for each other (two guards of one square), one of them is flagged.
+    The flagged sentences are sufficient and minimal. On a board with only their pieces the move is
+    legal and mates; without any one of them it does not. If pieces can replace each other (two
+    guards of one square), one of them is flagged.
     """
     facts = _facts(board)
     needed = _needed(board, mate, facts)

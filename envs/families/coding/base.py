@@ -24,7 +24,7 @@ from laconic.envs.families.common.generation import DISTRACTORS, Span
 from laconic.envs.task import Score, Split, Task
 
 NO_PROGRAM = "no program"
-"""The outcome of a reply in which no program was found."""
+"""Outcome of a reply without a program."""
 _NOT_FOUND = "no code that defines the function was found in the answer"
 
 
@@ -44,7 +44,7 @@ class ProgramBenchmark(FamilyBenchmark):
         """Read the rows of a source, and try some of its reference solutions.
 
         Raises:
-            SourceError: the source cannot be read, or none of the solutions passes its tests.
+            SourceError: the source cannot be read, or no solution passes its tests.
             SandboxError: this machine cannot run a program at the moment.
         """
         tasks = super().load(path, split, **settings)
@@ -57,7 +57,7 @@ class ProgramBenchmark(FamilyBenchmark):
 
 
 class CodingBenchmark(ProgramBenchmark):
-    """Functions that are right where they pass every test.
+    """Tasks whose function is right if it passes every test.
 
     Settings of `generate`: `level`, steps of a function, 1 to 4; `distractors`, statements about
     other functions (`envs.families.coding.generate`).
@@ -83,14 +83,14 @@ class CodingBenchmark(ProgramBenchmark):
         level: Span = LEVELS,
         distractors: Span = DISTRACTORS,
     ) -> tuple[Task, ...]:
-        """Make functions to be written."""
+        """Generate functions to write."""
         return tuple(map(self.pose, items(seed, count, split, level, distractors)))
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Run the program most agents answer with against the tests of the task.
+        """Run the program with most votes against the tests of the task.
 
-        Agents without a program have no vote. Programs are the same where their text is; of
-        equally common ones that of the earliest agent in the mapping counts.
+        Agents without a program have no vote. Programs are equal if their text is. Among equally
+        common ones, that of the earliest agent in the mapping counts.
         """
         exam: Exam = task.details["exam"]
         code = vote(exam.find(text) for text in answers.values())
@@ -114,7 +114,7 @@ class CodingBenchmark(ProgramBenchmark):
 def working(code: str) -> str:
     """Return the working part of a program, without comments, idle constants and closing names.
 
-    Empty where it is no Python. It is written as `ast.unparse` does.
+    It is formatted by `ast.unparse`. Empty if it is not Python.
     """
     code = code if parse(code) else plainer(code)
     module = parse(without_closing_names(code))

@@ -1,7 +1,7 @@
-"""Cutting a docstring into what it says about its function, one statement a line.
+"""Cutting a docstring into statements about its function.
 
-A statement is a sentence, an item of a list, an example of the interpreter's (`>>> f(1)` and what
-it prints), or a line in which the function is called. Headings of examples are dropped.
+A statement is a sentence, an item of a list, an example of the interpreter (`>>> f(1)` and its
+output), or a line in which the function is called. Headings of examples are dropped.
 """
 
 from __future__ import annotations

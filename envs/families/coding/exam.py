@@ -16,26 +16,25 @@ class Exam:
     """Everything needed to find the program in a reply and to test it."""
 
     name: str
-    """The function that is asked for."""
+    """Name of the requested function."""
     tests: tuple[str, ...]
     """Pieces of Python source; each passes if it runs without an exception."""
     called: tuple[str, ...]
-    """Functions of the program that the tests use, the one asked for first; no classes."""
+    """Functions of the program that the tests call, the requested one first; no classes."""
     prompt: str = ""
-    """A module that ends in the function's head, for a body to complete; empty where there is
-    none."""
+    """Module that ends in the function's head, for a body to complete; empty if there is none."""
     preamble: str = ""
-    """Imports and functions given with the prompt: programs and tests may use them."""
+    """Imports and functions of the prompt, for programs and tests to use."""
     setup: str = ""
     """Source that runs after the program and before the tests."""
     imports: str = ""
-    """Source that the tests need besides."""
+    """Further source that the tests need, such as imports."""
     seconds: float = SECONDS
-    """Processor time that a program may use."""
+    """Maximum processor time of a program, in seconds."""
 
     @property
     def limits(self) -> sandbox.Limits:
-        """Return the sandbox's limits; the clock leaves a busy machine twice the processor time."""
+        """Limits of the sandbox; wall time is twice the processor time, for a busy machine."""
         return sandbox.Limits(seconds=2 * self.seconds, cpu_seconds=self.seconds)
 
     def find(self, reply: str) -> str | None:

@@ -1,20 +1,20 @@
-"""Finding the program in a reply: fenced, bare, or a body that completes a prompt.
+"""Extraction of the program from a reply: fenced, bare, or a body that completes a prompt.
 
-What counts, in this order:
+The first of these that succeeds counts:
 
-1. Fenced code. Of several fences the last one that defines the wanted name counts; other fences are
-   put before it where they define a name that it lacks. If no fence defines the wanted name, all
-   of them together are read as one program. A fence left open ends with the reply. Back ticks in a
-   string of several lines close no fence.
-2. Code without a fence: from the first line that begins like code to the last that still parses, so
-   that words around it do no harm.
-3. Where a prompt is given: a body that completes it, in a fence or bare, indented or not. A body
-   has to return or yield something; otherwise every remark would be one.
+1. Fenced code. The last fence that defines the requested name counts. Other fences are put before
+   it if they define a name that it lacks. If no fence defines the requested name, all fences are
+   read as one program. An open fence ends with the reply. Back ticks within a string of several
+   lines do not close a fence.
+2. Code without a fence: from the first line that begins like code to the last line that still
+   parses, so words around it do not matter.
+3. With a prompt: a body that completes it, in a fence or bare, indented or not. A body must return
+   or yield; otherwise any remark would count as one.
 
-Bare names at the end that nothing defines (`TERMINATE`, `[DONE]`) are left out. Line ends may be of
-any kind. Where a reply holds no program as it is, it is read again without invisible characters,
-with plain spaces for others, and without marks of a quotation (`> `) before its lines. No text
-raises, and the time spent is bounded.
+Undefined bare names at the end (`TERMINATE`, `[DONE]`) are dropped. All kinds of line ends are
+accepted. If this finds no program, the reply is read again without invisible characters, with plain
+spaces, and without quotation marks (`> `) before its lines. No text raises, and the time is
+bounded.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ _CODE_LINE = re.compile(
 )
 _TAB = "    "
 _MAX_FENCES = 32
-"""Fences of a reply that are looked at, from its end."""
+"""Maximum number of fences of a reply to consider, from its end."""
 _MAX_INNER = 8
-"""Lines of back ticks in a string that are passed over."""
+"""Maximum number of lines of back ticks in a string."""
 _SPACES = {
     **dict.fromkeys(map(ord, INVISIBLE)),
     **dict.fromkeys(map(ord, SPACES), " "),
 }
 _QUOTED = re.compile(r"^>[ ]?", re.MULTILINE)
 _STARTS = 3
-"""Places in a reply at which code without a fence is looked for."""
+"""Maximum number of lines at which code without a fence may begin."""
 _CUTS = 4
-"""Attempts to move the end of code without a fence up to where it stops being Python."""
+"""Attempts to shorten code without a fence until it parses."""
 _LAMBDA = "lambda"
 
 
@@ -80,13 +80,13 @@ def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> s
 
     Args:
         reply: any text.
-        name: function or class that the program has to define.
-        prompt: a module that ends in the head of function `name`, which a bare body completes.
-            Empty: a body alone is no program.
-        preamble: code put before a program that uses a name defined there and not in itself.
+        name: function or class that the program must define.
+        prompt: module that ends in the head of function `name`, which a bare body completes. Empty:
+            a body alone is not a program.
+        preamble: code to put before a program that uses a name of it which it does not define.
 
     Returns:
-        The module's source, or None where the reply holds no such program.
+        Source of the module, or None if the reply has no such program.
     """
     text = _unified(reply)
     code = _program(text, name, prompt, preamble)
@@ -137,7 +137,7 @@ def fences(text: str) -> tuple[Block, ...]:
 def commitment(message: str) -> str | None:
     """Return the part of a message that commits to a program, letter for letter, or None.
 
-    That is the last fence with a function or a body in it, or else the first code without a fence
+    This is the last fence with a function or a body in it, or else the first code without a fence
     that defines a function.
     """
     for block in reversed(fences(message)[-_MAX_FENCES:]):
@@ -151,7 +151,7 @@ def commitment(message: str) -> str | None:
 
 
 def fenced(code: str) -> str:
-    """Write a program in the form that agents are asked for."""
+    """Write a program in the form that agents are asked to use."""
     return f"{_FENCE}python\n{code.strip(chr(10))}\n{_FENCE}"
 
 
@@ -176,7 +176,7 @@ def _in_string(code: str) -> bool:
 def _line_after_string(lines: Sequence[str], body: int, closing: int) -> int:
     """Return the line that closes a fence if `closing` stands in a string; otherwise `closing`.
 
-    What stands before that line has to be Python.
+    The lines before it must be Python.
     """
     later = closing
     for _ in range(_MAX_INNER):
@@ -218,7 +218,7 @@ def _from_fences(blocks: Sequence[str], name: str) -> str | None:
 
 
 def _joined(code: str, module: ast.Module, others: Sequence[tuple[str, ast.Module | None]]) -> str:
-    """Code with those other pieces before it that define what it lacks."""
+    """Return code with the other pieces before it that define names it lacks."""
     lacking = missing(module)
     for block, other in reversed(others):
         if other and lacking & defined(other):
@@ -233,7 +233,7 @@ def _if_defines(code: str, name: str) -> str | None:
 
 
 def _supplied(code: str, preamble: str) -> str:
-    """Code with the preamble before it where it lacks something that is defined there."""
+    """Return code, with the preamble before it if the code lacks a name of the preamble."""
     module, preamble_module = parse(code), parse(preamble)
     if module and preamble_module and missing(module) & defined(preamble_module):
         return under(code, preamble)
@@ -248,7 +248,7 @@ def _definition(text: str, name: str) -> str | None:
 
 
 def _bare(text: str) -> Iterator[Block]:
-    """Pieces of code without a fence, where a line begins like code."""
+    """Yield pieces of code without a fence; each starts at a line that begins like code."""
     if len(text) > MAX_CODE or ("def" not in text and _LAMBDA not in text and "=" not in text):
         return
     lines = text.split("\n")
@@ -267,7 +267,7 @@ def _bare(text: str) -> Iterator[Block]:
 
 
 def _parsing(lines: Sequence[str], prefix: str = "") -> int:
-    """Count the lines, from the first one on, that together are Python."""
+    """Return the number of lines at the beginning that together are Python."""
     count, head = len(lines), prefix.count("\n")
     for _ in range(_CUTS):
         code = "\n".join(lines[:count])
@@ -281,7 +281,7 @@ def _parsing(lines: Sequence[str], prefix: str = "") -> int:
 
 
 def _completed(prompt: str, body: str, name: str) -> str | None:
-    """Put a body under the prompt; the body ends where it stops being Python."""
+    """Put a body under the prompt; the body ends at the last line that still parses."""
     if len(body) > MAX_CODE or ("return" not in body and "yield" not in body):
         return None
     head = prompt if prompt.endswith("\n") else prompt + "\n"
@@ -296,7 +296,7 @@ def _completed(prompt: str, body: str, name: str) -> str | None:
 
 
 def _layouts(body: str) -> Iterator[list[str]]:
-    """Return a body as it is, with only its first line indented, and indented as a whole."""
+    """Yield a body unchanged, with only its first line indented, and indented as a whole."""
     body = "\n".join(_spaced(line) for line in body.strip("\n").split("\n"))
     yield body.split("\n")
     if not body.startswith(" "):

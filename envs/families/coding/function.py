@@ -11,9 +11,9 @@ from laconic.envs.families.coding.moves import MOVES, TYPES, Move, ValueKind
 
 _BY_KIND = {kind: tuple(move for move in MOVES if move.takes == kind) for kind in TYPES}
 _PEERS = {
-    (one, other): tuple(m for m in MOVES if (m.takes, m.gives) == (one, other))
-    for one in TYPES
-    for other in TYPES
+    (takes, gives): tuple(m for m in MOVES if (m.takes, m.gives) == (takes, gives))
+    for takes in TYPES
+    for gives in TYPES
 }
 _WORDS = (
     "apple banana cat day egg Fox green hat ice Jam kite lemon Moon nest old pear queen river sun"
@@ -28,7 +28,7 @@ class Step:
     move: Move
     """Move of the step."""
     choice: Any = None
-    """The parameter; None where the move has none."""
+    """Parameter of the move; None if it has none."""
 
     @property
     def words(self) -> str:
@@ -41,7 +41,7 @@ class Step:
 
 
 Chain = tuple[Step, ...]
-"""Steps that follow each other: what one gives the next one takes."""
+"""Sequence of steps, each of which takes the result of the one before."""
 
 
 def run(chain: Chain, value: Any) -> Any:
@@ -52,7 +52,7 @@ def run(chain: Chain, value: Any) -> Any:
 
 
 def draw(random: Random, length: int) -> Chain:
-    """Draw a chain of this many steps, beginning with any kind of value."""
+    """Draw a chain of `length` steps, beginning with any kind of value."""
     move = random.choice(MOVES)
     chain = [Step(move, random.choice(move.choices))]
     while len(chain) < length:
@@ -62,7 +62,7 @@ def draw(random: Random, length: int) -> Chain:
 
 
 def shortened(chain: Chain) -> Iterator[Chain]:
-    """Yield the chain without one of its steps, where the rest still fits together."""
+    """Yield the chain without one of its steps, if the others still fit together."""
     for index in range(len(chain)):
         rest = chain[:index] + chain[index + 1 :]
         if rest and fits(rest) and rest[0].move.takes == chain[0].move.takes:
@@ -72,8 +72,8 @@ def shortened(chain: Chain) -> Iterator[Chain]:
 def neighbors(chain: Chain, random: Random) -> Iterator[Chain]:
     """Yield chains that are easily mistaken for this one.
 
-    A step is left out, two steps change places, a parameter is the next one, or another move of
-    the same kinds takes the place of one.
+    A step is left out, two steps are swapped, a parameter is the next one in its list, or a move is
+    replaced by another of the same kinds.
     """
     yield from shortened(chain)
     for index in range(len(chain) - 1):
@@ -107,7 +107,7 @@ def body(chain: Chain) -> str:
 
 
 def inputs(kind: ValueKind, count: int, random: Random) -> list[Any]:
-    """Different values of a kind, the simplest first: the empty one, or 0."""
+    """Return different values of a kind, the simplest first: the empty one, or 0."""
     values: list[Any] = [{"numbers": [], "number": 0, "text": ""}[kind]]
     while len(values) < count:
         value = _value(kind, random)

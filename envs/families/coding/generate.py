@@ -1,8 +1,7 @@
-"""Drawing functions to be written, each different, each in its split.
+"""Drawing of functions to write, all different, each in its split.
 
-A digest of what a function does, its results on fixed inputs, says whether it is for training or
-for evaluation. So no function is ever in both, whatever the seeds, its name, its examples and the
-words that describe it.
+A digest of a function's results on fixed inputs assigns it to training or evaluation. So no
+function is ever in both, whatever the seeds, its name, its examples and its description.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from laconic.envs.families.common.generation import Candidate, Pair, leveled, mi
 from laconic.envs.task import Task
 
 LEVELS = (1, 4)
-"""Fewest and most steps of a function."""
+"""Minimum and maximum steps of a function."""
 _MAX_DISTRACTORS = 8
 NAMES = tuple(
     start + end
@@ -36,11 +35,11 @@ class Item:
     key: str
     """Key of its task."""
     puzzle: Puzzle
-    """The function, its examples and its tests."""
+    """Function with its examples and tests."""
     statements: tuple[str, ...]
-    """The steps of the function, and of others, in the order in which they are told."""
+    """Steps of this function and of others, in reading order."""
     relevant: tuple[bool, ...]
-    """One flag per statement: True where it is a step of this function."""
+    """Flag of each statement: True if it is a step of this function."""
 
     @property
     def head(self) -> str:
@@ -53,8 +52,8 @@ class Item:
         return f"{self.head}\n{body(self.puzzle.chain)}"
 
 
-def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
-    """Return the task of a function, whatever the form of its words and tests."""
+def pose(item: Item, question: str, source_text: str, exam: Exam) -> Task:
+    """Return the task of a function, given its question, its text in one piece, and its tests."""
     return Task(
         key=item.key,
         question=question,
@@ -62,7 +61,7 @@ def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
         answer=item.solution,
         relevant=item.relevant,
         answer_text=fenced(item.solution),
-        source_text=whole,
+        source_text=source_text,
         details={"exam": exam, "level": len(item.puzzle.chain)},
     )
 
@@ -83,21 +82,21 @@ def _makes(levels: Pair, extras: Pair) -> Callable[[Random, str], Candidate[Item
 
 def _item(key: str, puzzle: Puzzle, random: Random, extras: Pair) -> Item:
     """Mix steps of other functions into those of a puzzle."""
-    steps = (_told(index, puzzle.name, step.words) for index, step in enumerate(puzzle.chain))
+    steps = (_statement(index, puzzle.name, step.words) for index, step in enumerate(puzzle.chain))
     names = random.sample([name for name in NAMES if name != puzzle.name], _MAX_DISTRACTORS)
 
-    def strange(name: str) -> str:
+    def distractor(name: str) -> str:
         index, step = random.randint(0, len(puzzle.chain) - 1), draw(random, 1)[0]
-        return _told(index, name, step.words)
+        return _statement(index, name, step.words)
 
     others = names[: random.randint(*extras)]
-    statements, relevant = mix(random, steps, map(strange, others))
+    statements, relevant = mix(random, steps, map(distractor, others))
     return Item(key, puzzle, statements, relevant)
 
 
-def _told(index: int, name: str, words: str) -> str:
+def _statement(index: int, name: str, words: str) -> str:
     return f"Step {index + 1} of {name}: {words}."
 
 
 items = leveled(_makes, "functions", LEVELS, _MAX_DISTRACTORS)
-"""Makes different functions; a level is a number of steps, a distractor one of another function."""
+"""Generator of different functions; a level is a number of steps, a distractor another's step."""

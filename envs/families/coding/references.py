@@ -1,6 +1,7 @@
-"""Runs the reference solutions of a code benchmark, to see whether its tests can be passed here.
+"""Check of a code benchmark's tests: its reference solutions are run in the sandbox.
 
-A test scores every program 0 if it contradicts its solution or imports what the sandbox lacks.
+Every program would score 0 on a test that contradicts the solution, or that imports a package which
+the sandbox lacks.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from laconic.envs.families.coding.syntax import under
 from laconic.envs.task import Task
 
 MAX_TRIED = 20
-"""Reference solutions that are tried, spread evenly over a source."""
+"""Maximum number of reference solutions to run, spread evenly over a source."""
 MAX_SECONDS = 5.0
-"""Time for all of them together."""
+"""Maximum seconds for all of them together."""
 _SHOWN = 3
 _STUB = "def {name}(*_, **__):\n    raise NotImplementedError\n"
 _REACHED = "NotImplementedError"
-_ADVICE = "Programs and tests can import the standard library alone."
+_ADVICE = "Programs and tests can import the standard library only."
 
 
 def try_references(tasks: Sequence[Task], source: str) -> None:
-    """Run reference solutions against their tests; warn of those that fail.
+    """Run reference solutions against their tests, and warn of those that fail.
 
-    Of a task without a solution it is tried whether its tests reach the function that is asked for.
+    For a task without a solution, check that its tests call the requested function.
 
     Args:
         tasks: tasks with an exam.
-        source: where they were read, for messages.
+        source: source of the tasks, for messages.
 
     Raises:
-        SourceError: none that was tried passes.
+        SourceError: no solution that was run passes.
         SandboxError: this machine cannot run a program at the moment.
     """
     until = time.monotonic() + MAX_SECONDS
@@ -58,17 +59,17 @@ def try_references(tasks: Sequence[Task], source: str) -> None:
     if failed == count:
         raise SourceError(
             f"{source}: expected reference solutions that pass their own tests; none of the {count}"
-            f" that were tried does: {examples}. {_ADVICE}"
+            f" that were run does: {examples}. {_ADVICE}"
         )
     warnings.warn(
-        f"{source}: {failed} of {count} reference solutions that were tried fail their own tests:"
+        f"{source}: {failed} of {count} reference solutions that were run fail their own tests:"
         f" {examples}. No program can solve these tasks. {_ADVICE}",
         stacklevel=2,
     )
 
 
 def _why_not(exam: Exam, solution: str, seconds: float) -> str | None:
-    """Return why a solution fails, empty where it passes, and None where time ran out."""
+    """Return why a solution fails, empty if it passes, and None if time ran out."""
     if seconds < exam.limits.seconds:
         limits = replace(exam.limits, seconds=seconds)
         verdict = _run(exam, solution, limits)

@@ -1,6 +1,6 @@
-"""Reading Python that nobody vouches for: it is parsed, never run, and never raises.
+"""Analysis of untrusted Python: it is parsed, never run, and no text raises.
 
-Knows what a module defines and which names it lacks; knows nothing of replies or tasks.
+The functions find the names that a module defines and those that it lacks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 MAX_CODE = 20_000
-"""Characters from which on a text is no program: none of the real solutions has a tenth of it."""
+"""Maximum characters of a program; no reference solution has a tenth of it."""
 _BUILTINS = frozenset(dir(builtins))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _RETURNS = (ast.Return, ast.Yield, ast.YieldFrom)
@@ -23,7 +23,7 @@ _QUIET = Lock()
 def parse(code: str) -> ast.Module | None:
     """Return the syntax tree of a module; None for other text or over 20,000 characters.
 
-    Never raises, whatever the text: null characters, surrogates and endless nesting are no module.
+    No text raises: null characters, surrogates and endless nesting give None.
     """
     tree = parse_or_fault(code)
     return None if isinstance(tree, int) else tree
@@ -32,13 +32,13 @@ def parse(code: str) -> ast.Module | None:
 def parse_or_fault(code: str) -> ast.Module | int:
     """Return the syntax tree, or the line (from 1) at which the text stops being Python.
 
-    The line is 0 where the text as a whole cannot be read.
+    The line is 0 if the text cannot be parsed at all.
     """
     if len(code) > MAX_CODE:
         return 0
     try:
         with _QUIET, warnings.catch_warnings():
-            # A stray backslash in somebody's string is no news to whoever runs the environment.
+            # A user does not need warnings about backslashes in an agent's strings.
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except SyntaxError as error:
@@ -87,7 +87,7 @@ def defines_function(module: ast.Module) -> bool:
 def before(source: str, name: str) -> str:
     """Return the source before the function `name`: imports and other functions, as written.
 
-    Empty where there is no such function, or nothing before it.
+    Empty if there is no such function, or nothing before it.
     """
     module = parse(source)
     definition = function(module, name) if module else None
@@ -100,7 +100,7 @@ def before(source: str, name: str) -> str:
 def under(code: str, preamble: str) -> str:
     """Put a preamble before a module, but after its imports from `__future__`.
 
-    Python takes those at the very beginning only.
+    Python requires these at the beginning.
     """
     module = parse(code)
     body = module.body if module else []
@@ -115,10 +115,10 @@ def under(code: str, preamble: str) -> str:
 
 
 def without_closing_names(code: str) -> str:
-    """Return a module without expressions at its end that hold bare names nothing defines.
+    """Return a module without expressions of undefined bare names at its end.
 
     Such lines (`TERMINATE`, `[DONE]`, `Note: done`) are words of a reply that happen to be Python.
-    Calls are kept, and so is a module that is nothing else.
+    Calls are kept, and so is a module without anything else.
     """
     module = parse(code)
     if module is None:
@@ -132,22 +132,22 @@ def without_closing_names(code: str) -> str:
     return "\n".join(code.split("\n")[: module.body[end - 1].end_lineno]) + "\n"
 
 
-def _is_wording(line: ast.stmt, known: set[str]) -> bool:
+def _is_wording(line: ast.stmt, defined_names: set[str]) -> bool:
     if not isinstance(line, ast.Expr) and not (isinstance(line, ast.AnnAssign) and not line.value):
         return False
     nodes = list(ast.walk(line))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return not names <= known and not any(isinstance(node, ast.Call) for node in nodes)
+    return not names <= defined_names and not any(isinstance(node, ast.Call) for node in nodes)
 
 
 def outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the nodes of statements that are not inside a function or class among them."""
-    left: list[ast.AST] = list(body)
-    while left:
-        node = left.pop()
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            left.extend(ast.iter_child_nodes(node))
+            pending.extend(ast.iter_child_nodes(node))
 
 
 def _bound(node: ast.AST) -> set[str]:

@@ -118,8 +118,8 @@ class MarkedAnswers(FamilyBenchmark):
     commitment: ClassVar[Callable[..., tuple[str, str] | None]]
     """Function from a text to its last mark, letter for letter, and the answer in plain form."""
     answers_vary_in_length: ClassVar[bool] = False
-    """Whether a wrong answer may have any length. If so, no more of it is exempt from the price
-    than the right answer would take, so that a long answer is no free speech."""
+    """True if a wrong answer may have any length. Then no more of it is exempt from the price than
+    the right answer would take, so that a long answer cannot carry free speech."""
 
     def committed(self, message: str) -> str | None:
         """Return the last mark of a message with an answer in it, letter for letter."""

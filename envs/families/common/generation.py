@@ -44,10 +44,10 @@ class Problem:
     working: str
     """Steps to the answer, in few words."""
     decoy: Decoy | None = None
-    """Function that draws a distractor; two distractors of one task have different subjects. None
-    where the generator draws them itself."""
+    """Function that draws a distractor; two distractors of one task have different subjects. None:
+    the generator draws them itself."""
     ordered: bool = False
-    """Whether the facts keep their order, as in a story; otherwise they are shuffled."""
+    """Keep the order of the facts, as in a story; otherwise they are shuffled."""
 
     @property
     def content(self) -> str:

@@ -49,7 +49,7 @@ _ENDINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ".tsv": ("a table in TSV", _TO_LINES.replace("{reader}", "read_table")),
     }
 )
-"""Other formats by the ending of a file: the name of the format, and what to do."""
+"""Name of the format and remedy, by the ending of a file in another format."""
 _BEGINNINGS: Mapping[bytes, tuple[str, str]] = MappingProxyType(
     {
         b"PAR1": _PARQUET,
@@ -275,13 +275,13 @@ def held_out(tasks: tuple[Task, ...], split: Split, share: float, seed: int) -> 
 
 
 def _split_advice(folder: Path, stem: str, names: Sequence[str]) -> str:
-    """Return what to do with a file of a split that has another name, format or folder."""
+    """Return advice for a file of a split that has another name, format or folder."""
     files = sorted((*folder.glob(f"{stem}*"), *folder.glob(f"*/{stem}*")))
     for file in files:
         if file.suffix in _ENDINGS:
-            what, advice = _ENDINGS[file.suffix]
+            form, advice = _ENDINGS[file.suffix]
             lines = str(folder / f"{stem}.jsonl")
-            return f" {file.name} is {what}. {advice.format(name=str(file), lines=lines)}"
+            return f" {file.name} is {form}. {advice.format(name=str(file), lines=lines)}"
     if near := _near(f"{stem}.jsonl", names):
         return near
     readable = [file for file in files if file.name.endswith((".jsonl", ".jsonl.gz", ".json"))]

@@ -1,10 +1,10 @@
-"""One program out of two replies: what was given, then the auxiliary's code, then the main one's.
+"""One program from two replies: the prompt's code, then the auxiliary's, then main's.
 
-A reply's code is looked for as in `envs.families.coding.extract`: fenced or bare, the last function
-of a name counts, and what stands around it (imports, other functions) comes along. Where that finds
-no Python, the last line that begins with `def <name>(` is taken with the indented lines under it:
-so a function that is written but not valid has a structure, and fails at the syntax. A method, a
-nested or async function, a class and a lambda are no function here.
+The code of a reply is found as in `envs.families.coding.extract`: fenced or bare, the last function
+of a name counts, and the code around it (imports, other functions) is included. If that finds no
+Python, the last line that begins with `def <name>(` is taken with the indented lines under it. So
+an invalid function still counts as present, and fails at the syntax. A method, a nested or async
+function, a class and a lambda do not count as functions here.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _RETURN = re.compile(r"(?m)(?:^[ \t]+|:[ \t]*)(?:return|yield)\b")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A function that was found in a reply."""
+    """Function from a reply."""
 
     code: str
     """Function with the code around it."""
     module: ast.Module | None
-    """The syntax tree of the code; None where it is not Python."""
+    """Syntax tree of the code; None if it is not Python."""
     function: ast.FunctionDef | None
-    """The function in that tree; None where there is no tree."""
+    """Function in that tree; None if there is no tree."""
     returns: bool
-    """Whether it holds a `return` or `yield` of its own."""
+    """True if the function has a `return` or `yield` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Work:
     """Work of both agents."""
 
     auxiliary: Found | None
-    """The function `aux` of the auxiliary's reply; None without one."""
+    """Function `aux` of the auxiliary's reply; None without one."""
     main: Found | None
-    """The function asked for, of the main agent's reply; None without one."""
+    """Requested function of the main agent's reply; None without one."""
     code: str
-    """The program; empty where there is no main function."""
+    """The program; empty without a main function."""
 
     @property
     def is_python(self) -> bool:

@@ -1,8 +1,9 @@
 """Base of `coop_humaneval` and `coop_mbpp`: two agents write one program.
 
-Roles: the auxiliary writes a helper function `aux`, main the function asked for, which may call it;
-neither reads the other's. Reward: MAGRPO's, 0 to 4 (`envs.families.cooperation.reward`). Solved:
-all tests pass. Graded is what each wrote last, and no word of it is free of charge.
+Roles: the auxiliary writes a helper function `aux`; main writes the requested function, which may
+call it. Neither reads the other's code. The reward is that of MAGRPO, from 0 to 4
+(`envs.families.cooperation.reward`). A task is solved if all tests pass. The last message of each
+agent is graded, and all its tokens are charged.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from laconic.envs.families.cooperation.schemes import schemes
 from laconic.envs.task import Score, Split, Task
 
 LEVELS = (2, 4)
-"""Fewest and most steps of a function: it takes two to share the work."""
+"""Minimum and maximum steps of a function; two agents need at least two steps."""
 NO_SYNTAX = "no syntax"
-"""The outcome of functions that together are not Python."""
+"""Outcome of functions that together are not Python."""
 
 
 class CooperativeCoding(ProgramBenchmark):
-    """Functions that two agents write.
+    """Tasks whose function two agents write together.
 
     Settings of `generate`: `level`, steps of a function, 2 to 4; `distractors`, statements about
     other functions; `seconds`, processor time that one test may take
@@ -66,7 +67,7 @@ class CooperativeCoding(ProgramBenchmark):
         distractors: Span = 0,
         seconds: float = SECONDS,
     ) -> tuple[Task, ...]:
-        """Make functions to be written, with drafts of both agents."""
+        """Generate functions to write, with drafts for both agents."""
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
         drawn_items = items(seed, count, split, span("level", level, LEVELS), distractors)
         return tuple(
@@ -74,10 +75,7 @@ class CooperativeCoding(ProgramBenchmark):
         )
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade the program that the first auxiliary and the first main agent wrote.
-
-        Whatever is written scores 0 to 4.
-        """
+        """Grade the program of the first auxiliary and the first main agent, from 0 to 4."""
         exam: Exam = task.details["exam"]
         written = {role: _words(answers, role) for role in self.roles}
         auxiliary, main = written.values()

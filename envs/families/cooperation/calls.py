@@ -1,6 +1,6 @@
-"""How the main function treats the auxiliary, read from its syntax tree; nothing is run.
+"""Use of the auxiliary by the main function, read from its syntax tree; nothing is run.
 
-A tree says what is written, not what happens: a call in a branch that never runs is a call.
+A call counts even in a branch that never runs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def calls_auxiliary(main: Found) -> bool:
 def is_thin(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> bool:
     """Return whether a main function only passes on a call of the auxiliary.
 
-    It does if its body, without docstring and `pass`, consists of calls of `aux` whose
-    arguments are main's own parameters (or constants), of giving such a call or parameter a name,
-    and of returning such a call. So `return aux(x)` and `y = aux(x, 2)`, `return y` are thin;
-    `return aux(x) + 1`, `return aux(sorted(x))` and `return aux(x) if x else 0` are not.
+    Apart from docstring and `pass`, its body has only calls of `aux` with main's parameters (or
+    constants) as arguments, assignments of such a call or parameter to a name, and returns of such
+    a call. So `return aux(x)` and `y = aux(x, 2)`, `return y` are thin. `return aux(x) + 1`,
+    `return aux(sorted(x))` and `return aux(x) if x else 0` are not.
     """
     own, results = parameters(main), set[str]()
     for statement in main.body:
@@ -53,9 +53,9 @@ def is_thin(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> bool:
 def ignored(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> list[ast.expr]:
     """Return the calls of the auxiliary whose result a main function ignores.
 
-    Those are the calls that are a statement of their own, and those whose result is given to names
-    alone (`y = aux(x)`, `a, b = aux(x)`) none of which is read anywhere in the function. A name
-    that is overwritten before it is read counts as read.
+    These are calls that are a statement, and calls whose result is assigned only to names that the
+    function never reads (`y = aux(x)`, `a, b = aux(x)`). A name that is overwritten before it is
+    read counts as read.
     """
     nodes = list(inside(main))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

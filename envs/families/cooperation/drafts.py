@@ -1,7 +1,7 @@
-"""Drafts of the two agents for a generated function, the best first.
+"""Drafts for both agents of a generated function, the best first.
 
 The best pair shares the work: the auxiliary does the first step, main calls it and does the rest.
-All drafts are bare code of a few lines, for small policies that learn from them.
+All drafts are bare code of a few lines, so that small policies can learn from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.cooperation.assemble import AUXILIARY
 
 _VALUE = "v"
-"""The variable of all drafts; no expression of a step binds it."""
+"""Name of the variable in all drafts; no expression of a step binds it."""
 _CALL = f"{AUXILIARY}({_VALUE})"
 
 

@@ -52,8 +52,8 @@ def _together(points: Mapping[str, float], detail: Mapping[str, Any], role: str)
 def spelled(message: str, written: Mapping[str, str]) -> list[str]:
     """Return the roles whose messages contain the text of an exception, letter for letter.
 
-    A program writes the text, and could speak through it to an agent that may not hear its author.
-    Which of two functions raised it a program can forge; what an agent has written it cannot.
+    The program writes the text, so it could carry a message to an agent that may not hear the
+    author. A program can forge which function raised the exception, but not an agent's message.
     """
     text = _said(message)
     return [role for role, words in written.items() if text and text in words]
@@ -68,7 +68,7 @@ def _kind(detail: Mapping[str, Any]) -> str:
 
 
 def _text(detail: Mapping[str, Any], role: str) -> str:
-    """Its text, for its author alone; further lines are indented, as in messages."""
+    """Return the text of the exception, for its author only; further lines are indented."""
     if role not in detail.get("spelled_by", ()):
         return ""
     return f", {indented(_said(detail['message']))}"

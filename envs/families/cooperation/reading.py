@@ -1,7 +1,7 @@
-"""Reads from a syntax tree how a function uses the result of another one.
+"""Use of the auxiliary's result by a function, read from its syntax tree.
 
-Words: *the result* is what a call of the auxiliary returns, or a name that is given it; *tests* are
-the conditions of `if`, `while`, `a if t else b` and comprehensions, and the subject of `match`.
+*The result* is a call of the auxiliary, or a name to which such a call is assigned. *Tests* are the
+conditions of `if`, `while`, `a if t else b` and comprehensions, and the subject of `match`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from laconic.envs.families.cooperation import calls
 
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 20
-"""Names given to names that are followed."""
+"""Maximum number of assignments from name to name to follow."""
 _TRUTHS = frozenset({"bool", "all", "any", "isinstance", "issubclass", "callable", "hasattr"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -23,7 +23,7 @@ _GIVING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
 
 
 class Reading:
-    """A function, read with the auxiliary in mind."""
+    """Analysis of a function that may call the auxiliary."""
 
     def __init__(self, function: ast.FunctionDef, auxiliary: str) -> None:
         """Read a function that may call the auxiliary of this name."""
@@ -175,7 +175,7 @@ class Reading:
         return {id(inner) for node in tests for inner in ast.walk(node)}
 
     def _changed_before(self, call: ast.Call) -> set[str]:
-        """Names that are given something, other than the result, above a call."""
+        """Return the names to which anything except the result is assigned above a call."""
         return {
             name
             for node in self._nodes

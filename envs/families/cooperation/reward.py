@@ -1,19 +1,19 @@
 """MAGRPO's reward for two agents that write one program (arXiv 2508.04652), at most 4.
 
-| level | points | when |
+| level | points | condition |
 |---|---|---|
 | `auxiliary` | 0.4 | its reply defines a function `aux` with a `return` or `yield` of its own |
-| `main` | 0.6 | its reply defines the function asked for; else this is the last level |
-| `syntax` | 0.5 | the program, with what the prompt gives, parses; else this is the last level |
+| `main` | 0.6 | its reply defines the requested function; else this is the last level |
+| `syntax` | 0.5 | the program, with the prompt's code, parses; else this is the last level |
 | `tests` | up to 1 | share of tests passed, in the sandbox (`envs.families.cooperation.testing`) |
 | `calls` | 0.5 | main calls the auxiliary |
 | `substance` | 1 | and is not a thin wrapper around it |
 | `ignored` | -0.5 | but some call's value is ignored |
 
-The last three are the cooperation bonus. It takes a test that passes and a function `aux` of the
-auxiliary's own; of a main function that does not call it nothing more is asked, as in the authors'
-code. `envs.families.cooperation.assemble` says what a function is,
-`envs.families.cooperation.calls` how the bonus is decided on the syntax tree.
+The last three are the cooperation bonus. It needs a test that passes and a function `aux` of the
+auxiliary. If main does not call it, the other two levels are not graded, as in the authors' code.
+`envs.families.cooperation.assemble` defines a function, and `envs.families.cooperation.calls` the
+conditions of the bonus.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEVELS: Mapping[str, float] = MappingProxyType(
 )
 """Points of each level."""
 MAX_REWARD = 4.0
-"""Most that a program can earn: all levels, and no value ignored."""
+"""Maximum points of a program: all levels, and no value ignored."""
 
 
 @dataclass(frozen=True, slots=True)

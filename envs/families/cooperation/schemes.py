@@ -1,29 +1,29 @@
-"""The cooperation report: in which ways a main function works with the auxiliary.
+"""Cooperation schemes: the ways in which a main function works with the auxiliary.
 
-MAGRPO (arXiv 2508.04652) names four schemes that its agents come to show. They are found here by
-reading the syntax tree, by rules of our own. Words of the rules:
+MAGRPO (arXiv 2508.04652) names four schemes that its agents learn. They are recognized here in the
+syntax tree, by our own rules. Terms of the rules:
 
-- *The result* is what a call `aux(...)` returns, or a name that main gives it.
-- Main *judges* the result where it stands in the test of `if`, `while`, a conditional expression or
-  a comprehension, is the subject of `match`, or stands before `or`; also in `filter(aux, ...)`.
-- What main *gives back* is what it returns or yields: of `a if t else b` both sides, of `a or b`
-  both, of a name everything it is given. Tests in it are no part of it.
-- Calls whose result is ignored (`envs.families.cooperation.calls`) count for nothing.
-- The auxiliary is *a check* where all it gives back is truth values (comparisons, `not`, `True`,
-  `isinstance(...)`, `text.isdigit()`, `all(...)`) or constants, other than `None` alone.
+- *The result* is a call `aux(...)`, or a name to which main assigns it.
+- Main *judges* the result in the test of `if`, `while`, a conditional expression or a
+  comprehension, as the subject of `match`, or before `or`; also by `filter(aux, ...)`.
+- Main's *outcomes* are the expressions it returns or yields. `a if t else b` and `a or b` have both
+  sides as outcomes, and a name has everything assigned to it. Tests are not part of an outcome.
+- Calls whose result is ignored (`envs.families.cooperation.calls`) do not count.
+- The auxiliary is *a check* if all its outcomes are truth values (comparisons, `not`, `True`,
+  `isinstance(...)`, `text.isdigit()`, `all(...)`) or constants, and not all are `None`.
 
-The schemes, in the order in which they are reported; a program may show several, or none:
+The schemes, in reporting order. A program may show several, or none:
 
-- `fallback`: main judges the result, or catches what a call raises, and gives back the result in
-  one case and something computed without it in another. A constant is not computed. A check before
-  `or` is no fallback, for both sides are truth values.
-- `decorator`: main calls the auxiliary on the whole case, and does something before (an argument is
-  neither a parameter of main nor a constant) or after (the result is part of a larger expression
-  outside of tests, is judged though it is no check, or is replaced by a constant). Where main is a
-  coordinator it is no decorator too.
-- `coordinator`: main splits the case: it calls the auxiliary in a loop, in a comprehension, in a
-  `lambda`, by `map(aux, ...)` or `key=aux`, or by several calls with different arguments.
-- `strategy_filter`: the auxiliary is a check, main judges the result and does not give it back.
+- `fallback`: main judges the result, or catches exceptions of a call. The result is one outcome,
+  and an expression computed without it is another. A constant is not computed. A check before `or`
+  is not a fallback, because both sides are truth values.
+- `decorator`: main calls the auxiliary on the whole case, and works before or after. Before: an
+  argument is neither a parameter of main nor a constant. After: the result is part of a larger
+  expression outside of tests, is judged although it is not a check, or is replaced by a constant. A
+  coordinator is not a decorator.
+- `coordinator`: main splits the case. It calls the auxiliary in a loop, in a comprehension, in a
+  `lambda`, by `map(aux, ...)` or `key=aux`, or several times with different arguments.
+- `strategy_filter`: the auxiliary is a check; main judges the result, which is not an outcome.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from laconic.envs.families.cooperation.calls import is_thin
 from laconic.envs.families.cooperation.reading import Reading
 
 SCHEMES = ("fallback", "decorator", "coordinator", "strategy_filter")
-"""The schemes that are told apart."""
+"""Names of the schemes, in reporting order."""
 
 
 def schemes(program: str, main: str, auxiliary: str = AUXILIARY) -> tuple[str, ...]:
     """Return the cooperation schemes that a program of these two functions shows, in order.
 
-    Empty where a function is missing, the program is not Python, main does not call the auxiliary,
-    or does nothing but pass on its call.
+    Empty if a function is missing, the program is not Python, or main does not call the auxiliary
+    or only passes on its call.
     """
     module = parse(program)
     main_function, helper = (

@@ -1,10 +1,10 @@
-"""The tests of a program in the sandbox, each with its own time limit.
+"""Tests of a program in the sandbox, each with its own time limit.
 
-What counts as one test of HumanEval's `check`: each assert that has to do with the candidate, once
-(MAGRPO's code takes the lines of `check` that begin with `assert` and name the candidate, without
-repeats). `assert True` is none. A loop or `with` that holds asserts is one test, as a whole;
-MAGRPO's code takes the lines out of it, which then cannot run. What stands before a test in
-`check`, other tests left out, is its preparation.
+Each different assert of HumanEval's `check` that involves the candidate is one test (MAGRPO's code
+takes the lines of `check` that begin with `assert` and name the candidate, without repeats).
+`assert True` is not a test. A loop or `with` that holds asserts is one test as a whole; MAGRPO's
+code takes the lines out of it, and they then cannot run. The statements of `check` before a test,
+other tests excluded, are its preparation.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.syntax import function, parse
 
 MAX_TESTS_OF_TIME = 5
-"""The whole grade may take the time of so many tests."""
+"""Maximum time of the whole grade, in time limits of one test."""
 _CHECK = "check"
 
 
 def run(exam: Exam, code: str) -> sandbox.Verdict:
     """Run a program against every test; a test may take `exam.seconds` of processor time.
 
-    By the clock it may take twice that, so that a busy machine fails no right program. All tests
-    together may take the time of five. After one that ran out of time, or slept, the rest has
-    failed.
+    The limit on wall time is twice that, so that a busy machine fails no right program. All tests
+    together may take the time of five. After a test that ran out of time, or slept, all later ones
+    fail.
     """
     return sandbox.run(exam.sheet(code), replace(exam.limits, times=MAX_TESTS_OF_TIME))
 

@@ -1,8 +1,8 @@
 """Client for chat completions: many requests at a time, and no answer is lost.
 
-`openai.AsyncOpenAI` sends the requests and repeats those that failed. Its HTTP client is adapted
-(`_http_client`) to what the library lacks: a bound on concurrent requests, a pace, one time limit
-for a whole answer, the API key of the moment, and a repetition when a body is no chat completion.
+`openai.AsyncOpenAI` sends the requests and repeats those that failed. `_http_client` adds features
+that the library lacks: a bound on concurrent requests, a pace, one time limit for a whole answer,
+the current API key, and a repetition if a body is not a chat completion.
 
 One thread with an event loop serves all clients of a process, so any number of threads may ask.
 """

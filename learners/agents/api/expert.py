@@ -26,7 +26,7 @@ _INSTRUCTION = (
 
 @dataclass
 class ApiExpert:
-    """Read what every agent wrote, and advise each author in one request."""
+    """External expert that reads the messages of all agents and advises each in one request."""
 
     model: str
     """Name of the model on the server."""

@@ -4,9 +4,9 @@ A conversation reads as that of `HFPolicy`: texts of the environment are the use
 agent are the assistant's, and the first text explains the silence word. Token ids and
 log-probabilities stay at the server, so there is nothing to train.
 
-A thought is what the server separates from the reply, or what stands between `<think>` and
-`</think>` at its beginning. It is no part of the conversation after that. The silence word ends a
-reply: text behind it is cut, and charged as a thought.
+A thought is text that the server separates from the reply, or that stands between `<think>` and
+`</think>` at its beginning. Later rounds do not include it. The silence word ends a reply: text
+behind it is cut, and charged as a thought.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The shipped policy: a very small causal language model with its own tokenizer.
+"""Team of the shipped policy, a very small causal language model with its own tokenizer.
 
-A stock `transformers` architecture trained by `laconic warm-start` on scripted
-conversations; how, and what it reached, is in RECIPE.md beside the weights.
+It has a stock `transformers` architecture and was trained by `laconic warm-start` on scripted
+conversations. RECIPE.md, beside the weights, has the commands and results.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ PATH = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class TinySamplingSettings(SamplingSettings):
-    """How the shipped weights speak: they know the silence word, and their replies are short."""
+    """Sampling settings of the shipped weights: they know the silence word and reply briefly."""
 
     explain_silence: bool = False
-    """Whether the first text of a conversation says what the silence word is."""
+    """Explain the silence word in the first text of a conversation."""
     max_reply_tokens: int = 49
-    """Max. tokens of a reply, whatever the environment would accept."""
+    """Maximum tokens of a reply, whatever the environment accepts."""
 
 
 @dataclass
 class TinyTeam(HFTeam):
-    """A team that speaks with the shipped weights, or with others of the same kind."""
+    """Team that samples from the shipped weights, or from others of the same kind."""
 
-    model: str | None = None  # type: ignore[assignment]  # a folder from __post_init__ on
-    """Folder of the weights; None takes the shipped ones."""
+    model: str | None = None  # type: ignore[assignment]  # __post_init__ replaces None
+    """Folder of the weights; None: the shipped weights."""
     sampling: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
     """Sampling settings."""
 
     def __post_init__(self) -> None:
-        """Find the weights, and check what can be checked without loading."""
+        """Find the weights, and check the settings without loading."""
         self.model = self.model or str(PATH)
         super().__post_init__()
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit these weights, by dotted key."""
+        """Return the settings of other config groups that suit these weights, by dotted key."""
         return {
             "env.instructions": "brief",
             "optimizer.lr": 1e-4,

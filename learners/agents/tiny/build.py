@@ -1,8 +1,8 @@
-"""Makes the tiny model and its tokenizer, untrained.
+"""Construction of the tiny model and its tokenizer, untrained.
 
-The tokenizer is byte-level, so it reads any text; digits are tokens of their own, which makes
-arithmetic a matter of places rather than of memory. Tokenizer after arXiv 1508.07909 (byte pair
-encoding); architecture Llama (arXiv 2302.13971), scaled down.
+The tokenizer is byte-level, so it reads any text (byte pair encoding, arXiv 1508.07909). Every
+digit is a token, so the model can learn to add digit by digit. The architecture is Llama
+(arXiv 2302.13971), scaled down.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ class Shape:
     """Size of the tiny model."""
 
     vocabulary: int = 768
-    """Tokens the tokenizer knows, 256 bytes and 5 control tokens among them."""
+    """Tokens of the tokenizer, including 256 bytes and 5 control tokens."""
     hidden: int = 128
     """Width of the hidden states."""
     layers: int = 4
     """Transformer blocks."""
     heads: int = 4
-    """Attention heads; each has a key-value head of its own."""
+    """Attention heads; each has its own key-value head."""
     intermediate: int = 256
     """Width of the feed-forward layers."""
     positions: int = 1024
-    """Most tokens of a conversation."""
+    """Maximum tokens of a conversation."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
     """Learn a byte-level BPE tokenizer.
 
     Args:
-        texts: what it should write in few tokens.
-        vocabulary: most tokens it may have.
+        texts: texts that the tokenizer should encode in few tokens.
+        vocabulary: maximum size of the vocabulary.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -78,12 +78,12 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> LlamaForCausalLM:
-    """Build a model with fresh weights drawn from the seed.
+    """Build a model with random weights.
 
     Args:
-        tokenizer: gives the vocabulary and the control tokens.
-        shape: the model's size.
-        seed: of the weights; the process-wide generator is left as it was.
+        tokenizer: tokenizer with the vocabulary and the control tokens.
+        shape: size of the model.
+        seed: seed of the weights; the process-wide generator stays untouched.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -103,6 +103,6 @@ def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> 
         initializer_range=0.05,
     )
     with torch.random.fork_rng(devices=[]):
-        # Of the CPU alone; torch.manual_seed would seed every GPU of the process as well.
+        # The generator of the CPU only; torch.manual_seed would also seed every GPU.
         torch.default_generator.manual_seed(seed)
         return LlamaForCausalLM(config)

@@ -1,6 +1,6 @@
-"""A team of fresh weights: a tokenizer learned from what a teacher says, and a small random model.
+"""Team of untrained weights: a small random model with a tokenizer learned from a teacher's texts.
 
-It knows nothing yet; a warm start (`learner=imitation`) teaches it.
+A warm start (`learner=imitation`) trains it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.worlds import join_act
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
-from laconic.learners.agents.scripted import Teacher, taught
+from laconic.learners.agents.scripted import Teacher, teacher_policy
 from laconic.learners.agents.tiny import TinySamplingSettings, TinyTeam
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
 from laconic.learners.rollout.play import Start, play
@@ -29,31 +29,31 @@ _EPISODES = 64
 
 @dataclass
 class NewTeam:
-    """One new policy for all agents; equal settings make equal weights."""
+    """Builder of one new policy for all agents; equal settings give equal weights."""
 
     teacher: Teacher = field(default_factory=Teacher)
-    """Who speaks in the episodes from which the tokenizer learns."""
+    """Script that plays the episodes from which the tokenizer learns."""
     shape: Shape = field(default_factory=Shape)
-    """Size of the model, and of its vocabulary at most."""
+    """Size of the model, and maximum size of its vocabulary."""
     seed: int = 0
-    """Of the weights, and of the texts."""
+    """Seed of the weights and of the texts."""
     sampling: SamplingSettings = field(default_factory=TinySamplingSettings)
-    """How the policy speaks."""
+    """Sampling settings of the policy."""
     model: str | None = None
-    """What an earlier warm start left: its run folder or `policy/`. None: the weights are new."""
+    """Run folder or `policy/` of an earlier warm start, to continue it. None: new weights."""
     step: int | None = None
-    """Where `model` is a run folder: the checkpoint of that step; None is the last one."""
+    """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""
 
     def __post_init__(self) -> None:
-        """Until there is a tokenizer, tokens are words."""
+        """Load the policy to continue, if any; count words until there is a tokenizer."""
         self._tokenize: Tokenize = split_words
-        self._left: HFTeam | None = None
+        self._saved_team: HFTeam | None = None
         if self.model is not None:
-            self._left = TinyTeam(self.model, sampling=self.sampling, step=self.step)
-            self._tokenize = self._left.tokenize
+            self._saved_team = TinyTeam(self.model, sampling=self.sampling, step=self.step)
+            self._tokenize = self._saved_team.tokenize
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
-        """Return the settings of other groups that suit fresh weights, by dotted key."""
+        """Return the settings of other config groups that suit new weights, by dotted key."""
         rate = 2e-3 if imitates else 1e-4
         length = float(self.sampling.max_reply_tokens)
         return {
@@ -63,7 +63,7 @@ class NewTeam:
         }
 
     def tokenize(self, text: str) -> Sequence[str]:
-        """Cuts text into the policy's tokens; environments count budgets with it."""
+        """Cut text into the policy's tokens; environments count budgets with it."""
         return self._tokenize(text)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
@@ -75,8 +75,8 @@ class NewTeam:
         from laconic.learners.agents.chat import tokenize_with
         from laconic.learners.agents.policy import HFPolicy
 
-        if self._left is not None:
-            return self._left.policies(environment)
+        if self._saved_team is not None:
+            return self._saved_team.policies(environment)
         self._tokenize = split_words
         tokenizer = build_tokenizer(self._texts(environment), self.shape.vocabulary)
         self._tokenize = tokenize_with(tokenizer)
@@ -84,9 +84,9 @@ class NewTeam:
         return dict.fromkeys(environment.possible_agents, policy)
 
     def _texts(self, environment: ParallelEnv[str, Any, Any]) -> Iterator[str]:
-        speaker = taught(self.teacher, environment)
-        speakers = dict.fromkeys(environment.possible_agents, speaker)
-        starts = [Start(self.seed * _EPISODES + one) for one in range(_EPISODES)]
+        policy = teacher_policy(self.teacher, environment)
+        speakers = dict.fromkeys(environment.possible_agents, policy)
+        starts = [Start(self.seed * _EPISODES + episode) for episode in range(_EPISODES)]
         for episode in play([environment], speakers, starts, seed=self.seed):
             for turn in episode.turns:
                 yield from (turn.read, join_act(turn.message, turn.act))

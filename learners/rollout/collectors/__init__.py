@@ -1,1 +1,1 @@
-"""Ways to play the groups of a step beyond independent episodes, each a `base.Collector`."""
+"""Collectors: ways to play the groups of a step, each a `base.Collector`."""

@@ -1,44 +1,46 @@
-"""What a learner and the training loop may ask of whatever plays the groups of a step."""
+"""Interface of collectors, which play the groups of a step for a learner."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import whole
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.play import collect
 from laconic.learners.rollout.runner import Start
 
 PlaysGroups = Callable[..., list[Group]]
-"""Called as a `Collector` is; a function will do."""
+"""Function that is called like a `Collector`."""
 
 
 class Players(NamedTuple):
-    """Where is played and who speaks; the first arguments of `play` and `collect`."""
+    """Environments and policies, the first arguments of `play` and `collect`."""
 
     environments: Sequence[ParallelEnv[str, Any, Any]]
-    """Equal environments; as many episodes advance together."""
+    """Equal environments; this number of episodes runs at a time."""
     policies: Mapping[str, Policy]
-    """Who speaks for each agent."""
+    """Policy of each agent."""
 
 
 @runtime_checkable
 class Collector(Protocol):
-    """Turns starts into groups of episodes; who inherits brings `gather` or `__call__` alone."""
+    """Plays groups of episodes from starts; a subclass defines `gather` or `__call__` only."""
 
     credit: str | None = None
-    """Name of the credit that a learner has to have set; None: any."""
+    """Credit that the learner must use. None: any."""
     unit: str | None = None
-    """What a sequence of the learner has to cover; None: anything."""
+    """Unit of a sequence that the learner must use. None: any."""
     metrics: Mapping[str, float] = MappingProxyType({})
-    """Counts of the last call."""
+    """Metrics of the last call."""
     speaker: str = "train"
-    """How the metrics of the episodes begin: `train` where the policies that learn play them,
-    `teacher` where somebody does whom they imitate."""
+    """Prefix of the episodes' metrics: `train` if the trained policies play them, `teacher` if a
+    teacher does whom they imitate."""
 
     def __call__(
         self,
@@ -52,28 +54,28 @@ class Collector(Protocol):
         """Play groups of episodes.
 
         Args:
-            environments: equal environments; as many episodes advance together. Collectors that
-                play episodes again need them deterministic under a reset with a seed.
-            policies: who speaks for each agent.
-            starts: where the groups begin.
-            group_size: episodes of a group.
-            seed: of everything that is drawn; equal calls give equal groups.
+            environments: equal environments; this number of episodes runs at a time. Collectors
+                that replay episodes need them deterministic under a reset with a seed.
+            policies: policy of each agent.
+            starts: initial state of each group.
+            group_size: number of episodes in a group.
+            seed: seed of everything sampled; equal calls give equal groups.
         """
         return self.gather(Players(environments, policies), starts, group_size, seed)
 
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Play groups as `__call__` says; by default, independent episodes of each start."""
+        """Play groups as `__call__` does; by default, independent episodes of each start."""
         return collect(*players, starts, self.members(group_size), seed=seed)
 
     @property
     def kind(self) -> str:
-        """The name of the class that plays, for messages."""
+        """Name of the class that plays, for messages."""
         return type(self).__name__
 
     def members(self, group_size: int) -> int:
-        """Episodes of a group when `group_size` are asked for."""
+        """Return the number of episodes in a group, given `train.group_size`."""
         return group_size
 
     def state_dict(self) -> dict[str, Any]:
@@ -81,19 +83,40 @@ class Collector(Protocol):
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Restore a state that `state_dict` returned."""
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Extra(Collector):
+    """Plays independent episodes in groups larger than `train.group_size`.
+
+    A method that leaves a member out of the loss draws one more, so that it learns from as many
+    episodes as other methods (MC-GRPO, arXiv 2601.22582).
+    """
+
+    episodes: int = 1
+    """Episodes of each group in addition to `train.group_size`."""
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        whole("learner.collect.episodes", self.episodes, 1)
+
+    def members(self, group_size: int) -> int:
+        """Return the number of episodes in a group, given `train.group_size`."""
+        return group_size + self.episodes
+
+
 class Independent(Collector):
-    """Plays by a function, or by a collector of a user's own that need not have all of the above.
+    """Completes a function, or a user's partial collector, to a `Collector`.
 
     Args:
-        play: called as a `Collector` is; what else it has of one is used.
+        play: function that is called like a `Collector`; attributes of a collector that it has are
+            used.
     """
 
     def __init__(self, play: PlaysGroups = collect) -> None:
-        """Take over what there is; the rest keeps its default."""
+        """Copy the attributes that `play` has; the others keep their defaults."""
         self.play = play
         for name in ("credit", "unit", "speaker", "members", "state_dict", "load_state_dict"):
             if hasattr(play, name):
@@ -101,12 +124,12 @@ class Independent(Collector):
 
     @property
     def kind(self) -> str:
-        """The name of what was given."""
+        """Name of the class of `play`, for messages."""
         return type(self.play).__name__
 
     @property
     def metrics(self) -> Mapping[str, float]:  # type: ignore[override]
-        """Counts of the last call, where the function keeps them."""
+        """Metrics of the last call; empty if the function has none."""
         return getattr(self.play, "metrics", {})
 
     def __call__(self, *arguments: Any, **settings: Any) -> list[Group]:
@@ -114,6 +137,6 @@ class Independent(Collector):
         return self.play(*arguments, **settings)
 
 
-def as_collector(found: PlaysGroups) -> Collector:
-    """Wrap a function that plays groups in a collector; return a complete collector as it is."""
-    return found if isinstance(found, Collector) else Independent(found)
+def as_collector(play: PlaysGroups) -> Collector:
+    """Wrap a function that plays groups in a collector; return a complete collector unchanged."""
+    return play if isinstance(play, Collector) else Independent(play)

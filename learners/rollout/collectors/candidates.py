@@ -1,20 +1,21 @@
-"""AT-GRPO's tree (arXiv 2510.11062): several candidates per agent and round, all from one state.
+"""Tree sampling of AT-GRPO (arXiv 2510.11062): several candidates per agent and round.
 
-In every round each agent draws `group_size` candidates from what it has read, and they are compared
-with each other alone: one group per start, round and agent (group advantages by task, agent and
-round, with `unit: reply`). Each agent's best candidate is then said, and the next round begins from
+In every round each agent samples `group_size` candidates from its conversation. They are compared
+only with each other: one group per start, round and agent (group advantages by task, agent and
+round, with `unit: reply`). Each agent then says its best candidate, and the next round starts from
 there. Only candidates are trained.
 
-A candidate is played out: the others say the first of their own candidates, later rounds are
-decoded greedily, and its value is what the author earns from its round on, less the charge factor
-(the pass rate of the candidates ** `charge_power`) times what that costs. Under credit `own` this
-is the team's reward less the price of what the author says, the paper's mix of team and local
-reward with weight 1. The paper's tasks score each turn by itself; here the task reward comes at the
-end, which is why a candidate has to be played out. The paper does not say how the others speak
-while a candidate is scored, nor what it does with a tie; here the first of equal candidates
-continues.
+A candidate's value comes from a rollout to the end, in which the other agents say their first
+candidates and later rounds are decoded greedily. It is the task reward of the author from this
+round on, minus the charge factor (pass rate of the candidates ** `charge_power`) times the cost.
+Under credit `own` this is the team's reward minus the price of the author's tokens, the paper's mix
+of team and local reward with weight 1.
 
-Agents without reply tokens draw no candidates; theirs is what they say.
+The paper's tasks score each turn, so it needs no rollout; here the task reward comes at the end.
+The paper leaves open how the other agents speak while a candidate is scored, and how ties are
+broken. Here the first of equal candidates is said.
+
+Agents without reply tokens, such as scripts, have their one reply as their only candidate.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ from laconic.learners.rollout.runner import Start
 
 @dataclass(frozen=True, slots=True)
 class Candidates(Collector):
-    """Plays a tree: candidates in every round, the best of each agent goes on."""
+    """Plays a tree: several candidates per agent and round, of which each agent says its best."""
 
     unit: ClassVar[str] = "reply"  # type: ignore[misc]
-    """What a sequence has to be for a learner that trains on these groups."""
+    """Unit of a sequence that the learner must use."""
 
     credit: str = "own"
-    """By what return the best is chosen: the credit of the learner, `own` or `team`."""
+    """Credit that ranks candidates, the same as `learner.credit`: `own` or `team`."""
     charge_power: float = 0.0
-    """The learner's power of the pass rate by which costs are weighed."""
+    """Power of the pass rate that weighs costs, the same as `learner.charge_power`."""
 
     def __post_init__(self) -> None:
-        """Refuse a credit that asks for replays of its own (`SettingError`)."""
+        """Refuse a credit that needs replays of its own (`SettingError`)."""
         number("learner.collect.charge_power", self.charge_power, lowest=0)
         if credit(self.credit) in FORWARD_LOOKING:
             raise SettingError(
-                "candidates are compared by what follows from them; choose learner.credit=own or"
-                f" learner.credit=team, got {self.credit!r}"
+                "candidates are compared by their rollouts, not by replays; choose"
+                f" learner.credit=own or learner.credit=team, got {self.credit!r}"
             )
 
     def gather(
@@ -61,60 +62,60 @@ class Candidates(Collector):
         """Play the trees of all starts, round by round.
 
         Returns:
-            One group per start, round and agent that drew candidates: the episode in which all say
-            their first, and one for every further candidate of the agent.
+            One group per start, round and agent that sampled candidates. It holds the episode of
+            all agents' first candidates, and one episode per further candidate of the agent.
         """
         groups: list[Group] = []
-        lines, round = list(starts), 0
-        while lines:
+        branches, round = list(starts), 0
+        while branches:
             seeds = np.random.default_rng((seed, round)).integers(2**31, size=2).tolist()
-            firsts = play(*players, lines, seed=seeds[0], greedy_from=round + 1)
-            knots = [
-                _Knot(line, first, round)
-                for line, first in zip(lines, firsts, strict=True)
+            firsts = play(*players, branches, seed=seeds[0], greedy_from=round + 1)
+            nodes = [
+                _TreeNode(branch, first, round)
+                for branch, first in zip(branches, firsts, strict=True)
                 if any(len(rewards) > round for rewards in first.rewards.values())
             ]
-            askings = [
-                knot.asking(agent)
-                for knot in knots
-                for agent in knot.speakers
+            resampled = [
+                node.start_without(agent)
+                for node in nodes
+                for agent in node.speakers
                 for _ in range(group_size - 1)
             ]
-            others = play(*players, askings, seed=seeds[1], greedy_from=round + 1)
-            drawn = iter(others)
-            for knot in knots:
-                knot.others = [
-                    (agent, next(drawn)) for agent in knot.speakers for _ in range(group_size - 1)
+            further = iter(play(*players, resampled, seed=seeds[1], greedy_from=round + 1))
+            for node in nodes:
+                node.others = [
+                    (agent, next(further)) for agent in node.speakers for _ in range(group_size - 1)
                 ]
-            groups += [knot.group(agent) for knot in knots for agent in knot.speakers]
-            lines = [knot.best(credit(self.credit), self.charge_power) for knot in knots]
+            groups += [node.group(agent) for node in nodes for agent in node.speakers]
+            branches = [node.best(credit(self.credit), self.charge_power) for node in nodes]
             round += 1
         return groups
 
 
 @dataclass(slots=True)
-class _Knot:
-    """One round of one tree, where candidates branch off."""
+class _TreeNode:
+    """One round of one tree, with the candidates of all agents."""
 
-    line: Start
-    """What was said before."""
+    start: Start
+    """Start of the episode, with the replies of earlier rounds."""
     first: Episode
-    """The episode in which everybody says the first of its candidates."""
+    """Episode in which every agent says its first candidate."""
     round: int
+    """Round of the node, from 0."""
     others: list[tuple[str, Episode]] = field(default_factory=list)
-    """Further candidates: whose, and the episode in which it is said."""
+    """Author and episode of each further candidate."""
 
     @property
     def speakers(self) -> list[str]:
-        """The agents that draw candidates."""
+        """Agents that sample candidates."""
         return [turn.agent for turn in self._turns() if turn.reply_ids]
 
-    def asking(self, agent: str) -> Start:
-        """From here, with the first candidates of all but one agent."""
-        return self._go_on(turn for turn in self._turns() if turn.agent != agent)
+    def start_without(self, agent: str) -> Start:
+        """Return a start with the first candidates of all agents except one, which is asked."""
+        return self._start_with(turn for turn in self._turns() if turn.agent != agent)
 
     def group(self, agent: str) -> Group:
-        """Return the candidates of an agent; nothing else in them is trained."""
+        """Return the candidates of an agent as a group; only their replies are trained."""
         candidates = [self.first, *(episode for author, episode in self.others if author == agent)]
         return Group(
             self.first.task,
@@ -122,8 +123,8 @@ class _Knot:
         )
 
     def best(self, credit: Credit, charge_power: float) -> Start:
-        """Continue with the best candidate of each agent; the first of equals."""
-        return self._go_on(
+        """Return a start with the best candidate of each agent, the first of equal ones."""
+        return self._start_with(
             self._best_of(turn.agent, credit, charge_power) for turn in self._turns()
         )
 
@@ -136,19 +137,18 @@ class _Knot:
             task = sum(credits.task[agent][self.round :])
             return task - factor * sum(credits.cost[agent][self.round :])
 
-        chosen = max(played, key=value)
-        return next(
-            turn for turn in chosen.turns if (turn.agent, turn.round) == (agent, self.round)
-        )
+        best = max(played, key=value)
+        return next(turn for turn in best.turns if (turn.agent, turn.round) == (agent, self.round))
 
     def _turns(self) -> list[Turn]:
         return [turn for turn in self.first.turns if turn.round == self.round]
 
-    def _go_on(self, turns: Iterable[Turn]) -> Start:
-        return replace(self.line, replies={**self.line.replies, **replies_of(turns)})
+    def _start_with(self, turns: Iterable[Turn]) -> Start:
+        return replace(self.start, replies={**self.start.replies, **replies_of(turns)})
 
 
 def _train_only(episode: Episode, round: int, agent: str) -> Episode:
+    """Return an episode in which one turn is trained and the others are context."""
     return replace(
         episode,
         turns=tuple(

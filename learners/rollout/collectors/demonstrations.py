@@ -1,8 +1,8 @@
-"""What a policy is to imitate: a scripted teacher, its own best episodes, or recorded ones.
+"""Collectors of demonstrations: scripted teachers, a policy's own best episodes, recorded episodes.
 
-All are played in the environments at hand, in the policy's own tokens, so what is imitated has the
-very form of a rollout: observations, budgets and the tokens between replies. Groups hold what an
-`Imitated` estimator learns from; turns that are not to be imitated are context (`Turn.trained`).
+All are played in the environments of the run, in the policy's own tokens. So a demonstration has
+the same observations, budgets and tokens between replies as a rollout. `Imitated` learns from these
+groups; turns that are not imitated are context (`Turn.trained` is False).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.envs.task import named_tasks
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.agents.scripted import Teacher, taught
+from laconic.learners.agents.scripted import Teacher, teacher_policy
 from laconic.learners.commands import command
 from laconic.learners.episode import Episode, Group
 from laconic.learners.interfaces import Policy, Reply, Request
@@ -29,27 +29,27 @@ from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
 
 _RECORDING = {"evaluation.split": "train", "evaluation.tasks": 1000}
 Row = Mapping[str, Any]
-"""A line of `episodes.jsonl`."""
+"""Line of `episodes.jsonl`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstrator:
-    """A policy whose replies carry the tokens in which another one would have said them."""
+    """Policy that replies as one policy, in the tokens of another."""
 
     speaker: Policy
-    """Who decides what is said."""
+    """Policy that chooses the messages."""
     writer: HFPolicy
-    """Whose tokens it is written in, whole, also where the environment will cut it."""
+    """Policy whose tokens encode them, in full even if the environment will cut them."""
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Return the speaker's replies in the writer's tokens; log-probabilities are 0."""
-        said = self.speaker.reply(requests, seed=seed, greedy=greedy)
+        replies = self.speaker.reply(requests, seed=seed, greedy=greedy)
         return [
-            self._written(request, reply.message)
-            for request, reply in zip(requests, said, strict=True)
+            self._encode(request, reply.message)
+            for request, reply in zip(requests, replies, strict=True)
         ]
 
-    def _written(self, request: Request, message: str) -> Reply:
+    def _encode(self, request: Request, message: str) -> Reply:
         ids = self.writer.write(message)
         return Reply(message, self.writer.read(request), ids, (0.0,) * len(ids))
 
@@ -58,17 +58,15 @@ class Demonstrator:
 class Taught(Collector):
     """Plays a scripted teacher.
 
-    Nothing is learned from how well it did, so where grading waits for other processes it is left
-    out.
+    The score of its episodes is not used, so slow grading is skipped.
     """
 
     teacher: Teacher = field(default_factory=Teacher)
-    """Who is imitated."""
+    """Teacher to imitate."""
     others: float = 0.2
-    """Share of the conversations of agents that do not answer which are imitated; theirs are
-    easy."""
+    """Fraction of conversations to imitate of agents that do not answer; theirs are easy."""
     speaker: str = field(default="teacher", init=False)
-    """The teacher's."""
+    """Prefix of the episodes' metrics."""
 
     def __post_init__(self) -> None:
         """Check the range."""
@@ -79,42 +77,48 @@ class Taught(Collector):
     ) -> list[Group]:
         """Play groups in which the teacher speaks for every agent that has weights."""
         environments, policies = players
-        for one in environments:
-            if (one.metadata or {}).get("slow_step") and hasattr(one, "graded"):
-                one.graded = False
-        speaker = taught(self.teacher, environments[0])
-        # One for each set of weights, so that a round is one call for each.
-        made = {id(one): _speaking(speaker, one) for one in policies.values()}
-        speakers = {agent: made[id(one)] for agent, one in policies.items()}
+        for environment in environments:
+            if (environment.metadata or {}).get("slow_step") and hasattr(environment, "graded"):
+                environment.graded = False
+        teacher = teacher_policy(self.teacher, environments[0])
+        # One demonstrator per set of weights, so that each makes one call per round.
+        demonstrators = {id(policy): _demonstrator(teacher, policy) for policy in policies.values()}
+        speakers = {agent: demonstrators[id(policy)] for agent, policy in policies.items()}
         groups = collect(environments, speakers, starts, group_size, seed=seed)
         answering = set(getattr(environments[0], "answering", policies))
         generator = np.random.default_rng((seed, 1))
         return [
             replace(
-                one,
-                episodes=tuple(self._drawn(each, answering, generator) for each in one.episodes),
+                group,
+                episodes=tuple(
+                    self._select_agents(episode, answering, generator) for episode in group.episodes
+                ),
             )
-            for one in groups
+            for group in groups
         ]
 
-    def _drawn(
+    def _select_agents(
         self, episode: Episode, answering: set[str], generator: np.random.Generator
     ) -> Episode:
-        """Return an episode in which the conversations of left-out agents are context."""
+        """Return an episode in which the conversations of unselected agents are context."""
         agents = dict.fromkeys(turn.agent for turn in episode.turns)
-        out = {one for one in agents if one not in answering and generator.random() >= self.others}
-        return only(episode, agents.keys() - out) if out else episode
+        unselected = {
+            agent
+            for agent in agents
+            if agent not in answering and generator.random() >= self.others
+        }
+        return train_only(episode, agents.keys() - unselected) if unselected else episode
 
 
 class OwnBest(Collector):
-    """Plays the policies and keeps of each group the solved episode of the fewest tokens said.
+    """Plays the policies, and imitates the solved episode of each group with the fewest tokens.
 
-    Rejection sampling, as in expert iteration and STaR (arXiv 2203.14465): groups of which no
-    episode is solved teach nothing. `metrics` counts the groups that do.
+    This is rejection sampling, as in expert iteration and STaR (arXiv 2203.14465). Nothing is
+    learned from a group without a solved episode. `metrics` counts the groups with one.
     """
 
     def __init__(self) -> None:
-        """Nothing is counted yet."""
+        """Start without metrics."""
         self.metrics: Mapping[str, float] = {}
 
     def gather(
@@ -122,50 +126,50 @@ class OwnBest(Collector):
     ) -> list[Group]:
         """Play groups of which only the best episode is imitated."""
         groups = collect(*players, starts, group_size, seed=seed)
-        best = [_best(group.episodes) for group in groups]
-        self.metrics = {"imitated_groups": float(sum(one is not None for one in best))}
+        best = [_index_of_best(group.episodes) for group in groups]
+        self.metrics = {"imitated_groups": float(sum(index is not None for index in best))}
         return [
             replace(
                 group,
                 episodes=tuple(
-                    episode if place == one else only(episode, ())
-                    for place, episode in enumerate(group.episodes)
+                    episode if index == best_index else train_only(episode, ())
+                    for index, episode in enumerate(group.episodes)
                 ),
             )
-            for group, one in zip(groups, best, strict=True)
+            for group, best_index in zip(groups, best, strict=True)
         ]
 
 
 @dataclass
 class Recorded(Collector):
-    """Plays the episodes of an evaluation again: another team is imitated, word for word.
+    """Replays the episodes of an evaluation, to imitate another team word for word.
 
-    `laconic evaluate evaluation.split=train` records some. Only tasks of the training part are
-    taken, and only episodes that go here as they went there: who said what, after what was read.
+    `laconic evaluate evaluation.split=train` records them. Only training tasks are used. An episode
+    is imitated only if its replay agrees with the record: every agent read and said the same.
     """
 
     folder: str
     """Run folder of the evaluation, with `episodes.jsonl`."""
     solved: bool = True
-    """Whether only solved episodes are imitated."""
+    """True if only solved episodes are imitated."""
     speaker: str = field(default="teacher", init=False)
-    """Those of the team that is imitated."""
+    """Prefix of the episodes' metrics."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
-    """Of the last call: episodes that did not go here as they were recorded."""
+    """Metrics of the last call: `unfit_episodes`, whose replay differs from the record."""
     _rows: list[Row] | None = field(default=None, init=False, repr=False)
 
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """As many groups as starts, of recorded episodes drawn by the seed.
+        """Return one group per start, each of one recorded episode drawn by the seed.
 
         Raises:
             SettingError: the folder cannot be read, or has no episode of a training task.
         """
         environments, policies = players
         if self._rows is None:
-            known = named_tasks(environments[0])
-            self._rows = [row for row in self._read() if row["task"] in known]
+            tasks = named_tasks(environments[0])
+            self._rows = [row for row in self._read() if row["task"] in tasks]
         if not self._rows:
             raise SettingError(
                 f"learner.collect.folder={self.folder!r} has no "
@@ -173,14 +177,16 @@ class Recorded(Collector):
                 + "episode of a training task of this environment; record some with the same env"
                 f" settings: {command('evaluate', **_RECORDING)}"
             )
-        drawn = np.random.default_rng((seed, 2)).integers(len(self._rows), size=len(starts))
-        rows = [self._rows[index] for index in drawn]
-        mute = dict.fromkeys(policies, Mute())
-        played = play(environments, mute, [_start(row, policies) for row in rows], seed=seed)
-        as_told = [_is_told(one, row) for one, row in zip(played, rows, strict=True)]
-        self.metrics = {"unfit_episodes": float(as_told.count(False))}
-        kept = [one if fits else only(one, ()) for one, fits in zip(played, as_told, strict=True)]
-        return [Group(one.task, (one,)) for one in kept]
+        indices = np.random.default_rng((seed, 2)).integers(len(self._rows), size=len(starts))
+        rows = [self._rows[index] for index in indices]
+        silent = dict.fromkeys(policies, SilentPolicy())
+        episodes = play(environments, silent, [_start(row, policies) for row in rows], seed=seed)
+        agrees = [_agrees(episode, row) for episode, row in zip(episodes, rows, strict=True)]
+        self.metrics = {"unfit_episodes": float(agrees.count(False))}
+        return [
+            Group(episode.task, (episode if same else train_only(episode, ()),))
+            for episode, same in zip(episodes, agrees, strict=True)
+        ]
 
     def _read(self) -> Iterator[Row]:
         path = Path(self.folder).expanduser() / "episodes.jsonl"
@@ -194,11 +200,11 @@ class Recorded(Collector):
             ) from error
 
 
-class Mute:
-    """Answers for what is not told; such an episode is left out."""
+class SilentPolicy:
+    """Policy for turns without a recorded message; such an episode does not count."""
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Silence."""
+        """Answer every request with silence."""
         return [Reply("")] * len(requests)
 
 
@@ -207,7 +213,7 @@ def say(policy: Policy, text: str, request: Request) -> Reply:
     return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 
-def only(episode: Episode, agents: Collection[str]) -> Episode:
+def train_only(episode: Episode, agents: Collection[str]) -> Episode:
     """Return an episode in which the replies of all other agents are context without loss."""
     return replace(
         episode,
@@ -217,33 +223,37 @@ def only(episode: Episode, agents: Collection[str]) -> Episode:
     )
 
 
-def _speaking(speaker: Policy, policy: Policy) -> Policy:
-    return Demonstrator(speaker, policy) if isinstance(policy, HFPolicy) else policy
+def _demonstrator(teacher: Policy, policy: Policy) -> Policy:
+    """Return a policy that replies as the teacher; a policy without weights is returned itself."""
+    return Demonstrator(teacher, policy) if isinstance(policy, HFPolicy) else policy
 
 
-def _best(episodes: Sequence[Episode]) -> int | None:
-    """Place of the solved episode of the fewest tokens said, the first of several."""
-    solved = [place for place, one in enumerate(episodes) if one.solved]
-    return min(solved, key=lambda place: sum(episodes[place].tokens_said.values()), default=None)
+def _index_of_best(episodes: Sequence[Episode]) -> int | None:
+    """Return the index of the solved episode with the fewest tokens said, the first if several."""
+    solved = [index for index, episode in enumerate(episodes) if episode.solved]
+    return min(solved, key=lambda index: sum(episodes[index].tokens_said.values()), default=None)
 
 
 def _start(row: Row, policies: Mapping[str, Policy]) -> Start:
-    turns = row["episode"]["turns"]
-    given = {
-        (one["agent"], one["round"]): partial(say, policies[one["agent"]], _words(one))
-        for one in turns
-        if one["agent"] in policies
+    """Return a start that replays the messages of a recorded episode."""
+    replies = {
+        (turn["agent"], turn["round"]): partial(say, policies[turn["agent"]], _written(turn))
+        for turn in row["episode"]["turns"]
+        if turn["agent"] in policies
     }
-    return Start(row["seed"], row["task"], given)
+    return Start(row["seed"], row["task"], replies)
 
 
-def _words(turn: Mapping[str, Any]) -> str:
+def _written(turn: Mapping[str, Any]) -> str:
     """Return the message as written, before the environment cut it."""
     return str(turn["message"] if turn["written"] is None else turn["written"])
 
 
-def _is_told(episode: Episode, row: Row) -> bool:
-    told = [
-        (one["agent"], one["round"], one["message"], one["read"]) for one in row["episode"]["turns"]
+def _agrees(episode: Episode, row: Row) -> bool:
+    """Return whether every agent read and said the same in a replay as in the record."""
+    recorded = [
+        (turn["agent"], turn["round"], turn["message"], turn["read"])
+        for turn in row["episode"]["turns"]
     ]
-    return told == [(one.agent, one.round, one.message, one.read) for one in episode.turns]
+    replayed = [(turn.agent, turn.round, turn.message, turn.read) for turn in episode.turns]
+    return recorded == replayed

@@ -18,7 +18,7 @@ from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.foreign import read_status
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.session import Run
-from laconic.learners.agents.trained import form_of
+from laconic.learners.agents.trained import policy_source
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_such_a_folder_is_not_played_resumed_or_loaded(run, tmp_path, kind):
     (folder / "checkpoints").mkdir()
     cfg = OmegaConf.create({"run": str(folder), "step": None, "trust": []})
     refused = []
-    for read in (lambda: take_run(cfg, []), lambda: form_of(folder)):
+    for read in (lambda: take_run(cfg, []), lambda: policy_source(folder)):
         with pytest.raises(SettingError) as error:
             read()
         refused.append(str(error.value))
@@ -181,5 +181,5 @@ def test_runs_that_began_with_one_another_have_no_form(tmp_path):
         (tmp_path / name / "checkpoints").mkdir(parents=True)
         config = {"agent": {"model": str(tmp_path / other)}}
         OmegaConf.save(OmegaConf.create(config), tmp_path / name / "config.yaml")
-    with pytest.raises(SettingError, match="began with another"):
-        form_of(tmp_path / "a")
+    with pytest.raises(SettingError, match="more than 100 runs without policy"):
+        policy_source(tmp_path / "a")

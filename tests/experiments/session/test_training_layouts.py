@@ -13,7 +13,7 @@ from laconic.envs.wrappers.mixture import Mixture
 from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.session.setup import draw_starts, task_keys
 from laconic.experiments.session.training_layouts import in_shape, make_training
-from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.rollout.play import collect
 
 
@@ -68,7 +68,7 @@ def test_a_teacher_is_right_in_every_shape(made, env):
     environments = made(f"env={env}", shapes, "env.budget.message=null", "env.budget.episode=null")
     mixture = environments[0]
     teacher = Teacher(terse=1.0, silent_informed=0.0, silent_uninformed=1.0, best=1.0)
-    policies = dict.fromkeys(mixture.possible_agents, taught(teacher, mixture))
+    policies = dict.fromkeys(mixture.possible_agents, teacher_policy(teacher, mixture))
     starts = draw_starts(task_keys(mixture), 12, 0, 1)
     groups = collect(environments, policies, starts, 2, seed=0)
     teams = Counter(frozenset(one.episodes[0].rewards) for one in groups)

@@ -7,7 +7,7 @@ import pytest
 from laconic.envs.dialogue.budget import split_words
 from laconic.extras.analysis.demand_measure import worths
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.shapley import shares
+from laconic.learners.rollout.collectors.counterfactual import shares
 from laconic.learners.rollout.play import Start, play
 
 SHAPLEY = {"rule": lambda speakers, generator: shares(speakers, generator, samples=4)}

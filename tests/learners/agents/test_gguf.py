@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.gguf import convert, padded_with_end, split_name
+from laconic.learners.agents.gguf import convert, set_padding, split_name
 from laconic.learners.agents.load import load_model, load_tokenizer
 
 needs_gguf = pytest.mark.skipif(find_spec("gguf") is None, reason="needs the package gguf")
@@ -141,7 +141,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
 
 def test_a_tokenizer_that_names_a_padding_token_keeps_it(packed_free_tokenizer):
     before = packed_free_tokenizer.pad_token
-    assert before and padded_with_end(packed_free_tokenizer).pad_token == before
+    assert before and set_padding(packed_free_tokenizer).pad_token == before
 
 
 @pytest.fixture

@@ -110,10 +110,10 @@ def test_a_model_that_ignores_its_attention_mask_is_refused(monkeypatch):
         lambda _, arguments, named: (arguments, {**named, "attention_mask": None}),
         with_kwargs=True,
     )
-    with pytest.raises(SettingError, match="nats a token from those of a row alone"):
+    with pytest.raises(SettingError, match="nats per token from those of a single row"):
         check_sampling(model, "heedless", exact=True)
     # In bfloat16 rounding alone is far more; so much is not rounding.
-    with pytest.raises(SettingError, match="nats a token from those of a row alone"):
+    with pytest.raises(SettingError, match="nats per token from those of a single row"):
         check_sampling(model, "heedless", exact=False)
 
 

@@ -36,7 +36,7 @@ def test_a_revision_reaches_all_that_is_read_from_the_hub(monkeypatch):
     monkeypatch.setattr(load.AutoConfig, "from_pretrained", loader)
     monkeypatch.setattr("huggingface_hub.snapshot_download", loader)
     for revision in ("v2", None):
-        folders.fetched.cache_clear()
+        folders.download_policies.cache_clear()
         team = HFTeam("owner/model", revision=revision, device="cpu")
         for use in (lambda team=team: team.tokenizer, lambda team=team: team.policies(ENV)):
             with pytest.raises(SettingError, match="no network"):
@@ -54,7 +54,9 @@ def test_models_are_common_only_if_they_are_loaded_alike(saved):
 
 
 def test_packed_weights_take_no_steps(saved):
-    with pytest.raises(SettingError, match=r"agent\.quantization=4bit packs weights that take no"):
+    with pytest.raises(
+        SettingError, match=r"agent\.quantization=4bit works only for weights that are not trained"
+    ):
         HFTeam(str(saved), quantization="4bit")
 
 

@@ -246,7 +246,7 @@ def test_names_that_match_no_layer_are_refused_with_the_layers_there_are(
         team(lora={"target_modules": targets}).policies(make_env())
     message = str(caught.value)
     if targets != ["proj"]:
-        assert f"target_modules names {without}, but no layer of" in message
+        assert f"target_modules names {without}, but agent.model=" in message
         assert "down_proj, embed_tokens, gate_proj, k_proj" in message
 
 

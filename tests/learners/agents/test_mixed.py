@@ -59,7 +59,7 @@ def test_names_of_nobody_are_refused_with_the_nearest_one(saved, make_env):
 
 def test_agents_without_a_member_are_named(saved, make_env):
     team = MixedTeam({"solver": HFTeam(str(saved)), "helper_1": ScriptedTeam()})
-    with pytest.raises(SettingError, match="nothing of helper_0, helper_2"):
+    with pytest.raises(SettingError, match="no member for helper_0, helper_2"):
         team.policies(make_env())
 
 
@@ -193,7 +193,7 @@ def test_adapters_of_a_mixed_team_come_back(saved, make_env, tmp_path):
 
 def test_a_folder_that_is_not_there_is_refused(saved, make_env):
     team = MixedTeam({"solver": HFTeam(str(saved)), "helper": ScriptedTeam()}, model="/nowhere")
-    with pytest.raises(SettingError, match=r"agent\.model must be.*'/nowhere' is neither"):
+    with pytest.raises(SettingError, match=r"agent\.model must be.*got '/nowhere'"):
         team.policies(make_env())
 
 

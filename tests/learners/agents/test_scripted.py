@@ -228,7 +228,7 @@ def test_an_environment_without_tasks_has_nothing_to_follow():
     class Wordless(ParallelEnv):
         possible_agents = ["a_0"]
 
-    with pytest.raises(SettingError, match="Wordless. random and silent play anywhere"):
+    with pytest.raises(SettingError, match="Wordless, where only random and silent can play"):
         ScriptedTeam().policies(Wordless())
     Wordless.tasks = {"1": 1}
     with pytest.raises(SettingError, match="Wordless"):

@@ -13,7 +13,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners import checkpoint
 from laconic.learners.agents import folders, tiny
 from laconic.learners.agents.hf import HFTeam
-from laconic.learners.agents.trained import form_of, run_folder
+from laconic.learners.agents.trained import policy_source, run_folder
 from laconic.learners.algorithms.group import GroupLearner
 
 STEPS = (2, 5)
@@ -115,15 +115,15 @@ def test_a_run_may_have_begun_with_a_run(run, tmp_path, leave, step):
 
 def test_a_step_that_is_not_there_is_refused_with_those_that_are(run, saved):
     folder, _, env = run()
-    with pytest.raises(SettingError, match=r"agent\.step=3.*steps 2, 5"):
+    with pytest.raises(SettingError, match=r"agent\.step=3.*steps 2, 5; name one"):
         HFTeam(str(folder), step=3, device="cpu").policies(env)
-    with pytest.raises(SettingError, match=r"agent\.step=3 is for agent\.model=<run folder>"):
+    with pytest.raises(SettingError, match=r"agent\.step=3 needs agent\.model to be a run folder"):
         HFTeam(str(saved), step=3)
 
 
 def test_a_team_of_other_policies_is_refused(run):
     folder, _, env = run(leave=False)
-    with pytest.raises(SettingError, match="is of 1 policies, and this team has 2"):
+    with pytest.raises(SettingError, match="has 1 policies, but this team has 2"):
         HFTeam(str(folder), sharing="separate", device="cpu").policies(env)
 
 
@@ -145,11 +145,11 @@ def test_what_is_no_run_folder_is_none(saved, tmp_path):
 )
 def test_a_run_that_was_killed_has_the_form_of_what_it_began_with(tmp_path, agent, expected):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"agent": agent}))
-    assert form_of(tmp_path) == expected
+    assert policy_source(tmp_path) == expected
 
 
 @pytest.mark.parametrize("target", ["mine.Team", "laconic.learners.agents.tiny.new.NewTeam"])
 def test_a_killed_run_that_names_no_model_says_what_to_do(tmp_path, target):
     (tmp_path / "config.yaml").write_text(f"agent: {{_target_: {target}}}")
     with pytest.raises(SettingError, match="resume=true"):
-        form_of(tmp_path)
+        policy_source(tmp_path)

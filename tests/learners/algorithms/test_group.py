@@ -23,7 +23,7 @@ from laconic.learners.advantages.role_average import RoleAverage
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.rollout.collectors.extra import Extra
+from laconic.learners.rollout.collectors.base import Extra
 from laconic.learners.training.objective import Objective
 
 # Teams

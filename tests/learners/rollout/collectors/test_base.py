@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from laconic.learners.rollout.collectors.base import Collector, Independent, as_collector
-from laconic.learners.rollout.collectors.extra import Extra
+from laconic.learners.rollout.collectors.base import Collector, Extra, Independent, as_collector
 from laconic.learners.rollout.play import collect
 
 

@@ -1,4 +1,4 @@
-"""Demonstrations have the very form of a rollout, and only what is to be imitated is trained."""
+"""Demonstrations have the same tokens as rollouts, and only imitated turns are trained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from laconic.learners.rollout.collectors.demonstrations import (
     OwnBest,
     Recorded,
     Taught,
-    only,
+    train_only,
 )
 from laconic.learners.rollout.play import Start, play
 
@@ -167,7 +167,7 @@ def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch
 
 def test_what_others_say_is_context():
     turns = (Turn("a_0", 0, "x"), Turn("b_0", 0, "y"))
-    kept = only(Episode("t", turns, {}), {"b_0"})
+    kept = train_only(Episode("t", turns, {}), {"b_0"})
     assert [turn.trained for turn in kept.turns] == [False, True]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from laconic.learners.episode import Episode, Group, Parts
-from laconic.learners.rollout.collectors.silence import differences, silence
+from laconic.learners.rollout.collectors.counterfactual import differences, silence
 from laconic.learners.rollout.play import Start, collect
 
 

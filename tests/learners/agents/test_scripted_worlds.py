@@ -1,4 +1,4 @@
-"""Scripts of a world, asked as the scripts of agents are."""
+"""Scripts of a world, called as scripts of agents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
-from laconic.learners.agents.acting import of_world
-from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
+from laconic.learners.agents.scripted import (
+    ScriptedTeam,
+    Teacher,
+    adapt_world_script,
+    teacher_policy,
+)
 from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, play
 
@@ -19,7 +23,7 @@ TASK = Task("", "", (), "")
 
 def test_a_script_sees_the_request_and_no_task():
     seen = []
-    script = of_world(lambda one, generator: seen.append(one) or "> catch 3")
+    script = adapt_world_script(lambda one, generator: seen.append(one) or "> catch 3")
     info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",)}
     request = Request("fisher_0", "Month 1.", info=info)
     again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info=info)
@@ -63,7 +67,7 @@ def test_a_script_of_no_world_or_of_another_environment_is_refused(commons):
 
 def test_the_teacher_plays_a_world_in_its_own_verb():
     env = envs.make("commons", tasks=4, wording="pasture", months=2, talk_rounds=1)
-    policy = taught(Teacher(silent_uninformed=0.0), env)
+    policy = teacher_policy(Teacher(silent_uninformed=0.0), env)
     (episode,) = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)], seed=0)
     harvests = [turn for turn in episode.turns if turn.round % 2 == 0]
     assert all(turn.act.startswith("> graze ") for turn in harvests)

@@ -6,7 +6,7 @@ import pytest
 
 from laconic.envs.dialogue.reward import Reward
 from laconic.learners.interfaces import Reply
-from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.collectors.counterfactual import silence
 from laconic.learners.rollout.play import Start
 
 

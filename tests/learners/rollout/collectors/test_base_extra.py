@@ -4,7 +4,7 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.rollout.collectors.extra import Extra
+from laconic.learners.rollout.collectors.base import Extra
 from laconic.learners.rollout.play import Start, collect
 
 

@@ -9,9 +9,12 @@ from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import CREDITS, FORWARD_LOOKING
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.rollout.collectors.candidates import Candidates
-from laconic.learners.rollout.collectors.measures import MEASURES, collector_for
-from laconic.learners.rollout.collectors.shapley import shapley
-from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.collectors.counterfactual import (
+    MEASURES,
+    collector_for,
+    shapley,
+    silence,
+)
 from laconic.learners.rollout.play import Start, collect
 
 
@@ -54,7 +57,7 @@ def test_a_collector_that_changes_the_number_of_groups_cannot_be_measured(relay,
         return 2 * collect(environments, policies, starts, group_size, seed=seed)
 
     policies = dict.fromkeys(relay.possible_agents, relayers())
-    with pytest.raises(SettingError, match=r"one group a start \(1\); got 2 groups"):
+    with pytest.raises(SettingError, match=r"one group per start \(1\); got 2 groups"):
         silence(several)([relay], policies, [Start(0)], 2, seed=0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.collectors.shapley import shapley, shares
+from laconic.learners.rollout.collectors.counterfactual import shapley, shares
 from laconic.learners.rollout.play import Start
 
 
