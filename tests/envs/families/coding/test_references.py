@@ -47,7 +47,7 @@ def test_a_source_whose_solutions_all_fail_is_refused(tmp_path, solution, test, 
     with pytest.raises(SourceError) as caught:
         envs.benchmark("humaneval").load(rows(tmp_path, (solution, test)))
     message = str(caught.value)
-    assert "none of the 1 that were tried" in message and reason in message
+    assert "none of the 1 that were run" in message and reason in message
     assert "standard library alone" in message and "\n" not in message and "(rows/1)" in message
 
 
@@ -73,7 +73,7 @@ def test_mbpp_is_tried_in_the_same_way(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row))
     for name in ("mbpp", "coop_mbpp"):
-        with pytest.raises(SourceError, match="none of the 1 that were tried does: AssertionError"):
+        with pytest.raises(SourceError, match="none of the 1 that were run does: AssertionError"):
             envs.benchmark(name).load(path)
 
 
