@@ -93,7 +93,7 @@ def find(name: str) -> Factory:
 
     Raises:
         UnknownNameError: no environment has this name.
-        SettingError: its package cannot be imported, or offers what is not an environment.
+        SettingError: its package cannot be imported, or its entry point is not an environment.
     """
     if name in _registered:
         return _registered[name]

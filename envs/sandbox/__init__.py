@@ -1,15 +1,15 @@
 """Run untrusted programs against tests that they cannot reach.
 
-Two interpreters take part. A fresh one (`python -I`, empty environment, empty temporary folder;
-memory, processor time, threads, file size and output limited) runs the program. The tests run in
-another. Only calls and plain values cross, encoded without pickle and checked on the tests' side.
-Whatever a program prints, patches, exits with or inspects, it passes only by right answers.
+There are two interpreters. A fresh one runs the program (`python -I`, empty environment, empty
+temporary folder; memory, processor time, threads, file size and output limited). The other one runs
+the tests. Only calls and plain values cross, encoded without pickle and checked on the tests' side.
+A program passes only by right answers, not by anything it prints, patches, inspects or exits with.
 
 Forms. `separate`: plain values only. `shared`: the tests need objects of the program's own classes,
-or hand it functions. The form follows from the tests and never from a program's results. In the
-shared form, such objects appear in the tests as handles. Attributes, length, truth, and `==` with
-another handle are the program's claims, so a test that checks only those can be fooled by a class
-made for it. Comparisons with plain values are the tests' own in both forms.
+or pass functions to it. The tests decide the form, never the program's results. In the shared form,
+such objects appear in the tests as handles. Their attributes, length, truth, and `==` with another
+handle are computed by the program. A test that checks only those can be fooled by a suitable class.
+Comparisons with plain values are computed by the tests in both forms.
 
 Levels. `bubblewrap`: no network, no files except the interpreter's libraries, no other process
 visible. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock and,
@@ -67,10 +67,10 @@ class Limits:
     cpu_seconds: float = 5.0
     """Processor time of the program and its tests together, likewise."""
     times: float = 1.0
-    """Multiple of both times that all tests together may use. Each test has them once, the first
-    with what comes before it; one that runs out of them is the last."""
+    """Multiple of both times for all tests together. Each test may use both times once; the first
+    includes the start of the program. A test that exceeds them is the last."""
     idle_seconds: float = 1.0
-    """Wall time for which both may sleep at a stretch."""
+    """Maximum wall time without progress, in seconds."""
     memory_mb: float = 512
     """Address space in MiB."""
     processes: int = 16
@@ -78,7 +78,7 @@ class Limits:
     file_kb: float = 1024
     """KiB that the program may write to its folder."""
     output_kb: float = 1024
-    """KiB of one result. What is printed goes nowhere."""
+    """KiB of one result. Printed text is discarded."""
 
     def __post_init__(self) -> None:
         """Compare every limit with its range."""
@@ -93,8 +93,8 @@ class Verdict:
     results: tuple[bool, ...]
     """One per piece of tests."""
     outcome: Outcome
-    """`passed`, or what stopped the first piece that failed: an assertion (`failed`), another
-    exception or the end of the program (`error`), `timeout` or `memory`."""
+    """`passed`, or the reason for the first failure: an assertion (`failed`), another exception or
+    the end of the program (`error`), `timeout` or `memory`."""
     form: Form
     """`separate` if only plain values crossed, `shared` if objects and functions did too."""
     level: Level

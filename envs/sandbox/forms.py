@@ -48,9 +48,9 @@ class Needs:
 def needs(sources: Sequence[str], entry_points: Collection[str]) -> Needs:
     """Return the needs of tests.
 
-    They need objects when they use a name only the program can define, an attribute that no plain
-    value has (`tree.left`, unless `tree` is made from what the tests define), or call what a call
-    returned.
+    They need objects if they use a name that only the program can define, use an attribute that no
+    plain value has (`tree.left`, unless the tests themselves define `tree`), or call the result of
+    a call.
 
     Args:
         sources: helpers, setup and tests.

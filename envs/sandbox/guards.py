@@ -25,7 +25,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 
 
 def limit(limits: Mapping[str, float], memory_mb: float) -> None:
-    """Set the resource limits of this process and its children; never above what it has.
+    """Set the resource limits of this process and its children; limits are never raised.
 
     Args:
         limits: `cpu_seconds`, `file_kb`, `processes`.
@@ -79,14 +79,14 @@ def die_with_parent() -> None:
 
 
 def drop_capabilities() -> None:
-    """Keep root's powers from what is executed next."""
+    """Drop root's capabilities for programs that this process executes."""
     if _LINUX and os.geteuid() == 0:
         for capability in range(64):
             _prctl(_PR_CAPBSET_DROP, capability)
 
 
 def allow_no_new_privileges() -> None:
-    """Promise the kernel never to gain rights; seccomp and Landlock ask for it."""
+    """Promise the kernel never to gain rights; seccomp and Landlock require it."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 

@@ -1,9 +1,8 @@
 """Commands that isolate a fresh interpreter, and the files that it may read.
 
 There are two levels. Inside bubblewrap the interpreter has no other process, no network and no
-device. Without it, it runs under `guards`. At both levels it reads a copy of its own files in
-memory (`namespaces`) where the kernel allows a warden to make one, and the files themselves
-otherwise.
+device. Without bubblewrap it runs under `guards`. If the kernel allows, it reads a copy of its own
+files in memory (`namespaces`), and otherwise the files themselves.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def readable() -> list[str]:
 def bubblewrap(
     limits: Mapping[str, float], work: str, *, filtered: bool, in_memory: bool
 ) -> list[str]:
-    """Return the command of bubblewrap; append the command that it runs.
+    """Return the command of bubblewrap, to be followed by the command that it runs.
 
     Args:
         limits: `file_kb`, the size of the work folder.

@@ -145,17 +145,17 @@ class Link:
             raise self.fail("the program sent what is no exception", gone=True)
         return text
 
-    def _exception(self, known: str, kind: str, text: str) -> BaseException:
+    def _exception(self, builtin: str, kind: str, text: str) -> BaseException:
         if kind == "UnfitError":
             return self.fail(text)
-        base = getattr(builtins, known, None)
+        base = getattr(builtins, builtin, None)
         if not (isinstance(base, type) and issubclass(base, Exception)):
             return self.fail(f"the program raised {kind}")
-        for one in base.__mro__:
+        for ancestor in base.__mro__:
             try:
-                error: BaseException = one(text)
+                error: BaseException = ancestor(text)
                 return error
-            except TypeError:  # Some, as UnicodeDecodeError, want more than a text.
+            except TypeError:  # Some, such as UnicodeDecodeError, need more than a text.
                 continue
         return self.fail(f"the program raised {kind}")
 

@@ -116,12 +116,12 @@ def fork_first_process() -> int:
 
 
 def enter_root(work: str, max_bytes: int, max_files: int) -> None:
-    """Give this process the root in memory, and a folder of its own to work in.
+    """Give this process the root in memory, and its own folder to work in.
 
     Args:
-        work: the folder, which is mounted for this process alone and vanishes with it.
-        max_bytes: what all files in it may hold together, the deleted ones included.
-        max_files: how many files and folders it may hold.
+        work: work folder, which is mounted for this process only and vanishes with it.
+        max_bytes: maximum size of all its files together, including deleted ones.
+        max_files: maximum number of files and folders in it.
 
     Raises:
         OSError: the kernel refused; the process must not go on.

@@ -1,9 +1,9 @@
-"""Helper processes that answer a line with a line, kept between questions, and killed when late.
+"""Helper processes that answer a line with a line; they are reused, and killed if they are late.
 
-Both the sandbox and the graders of mathematics run on them. A helper is a program of its own, never
-a fork of the caller nor an import of its main module, so that threads and libraries of the caller
-are no matter. Pools are safe to use from many threads, empty themselves in a forked copy (the
-helpers belong to the original), and end with the program.
+The sandbox and the graders of mathematics use them. A helper is a separate program, not a fork of
+the caller or an import of its main module, so threads and libraries of the caller do not matter.
+Pools may be used from many threads and end with the program. A fork of the program gets empty
+pools, because the helpers belong to the original.
 """
 
 from __future__ import annotations

@@ -68,15 +68,15 @@ class Side:
         return function(*positional, **unpack(options, self._received))
 
     def _do_apply(self, operation: str, operands: Any) -> Any:
-        known: dict[str, Any] = {
+        builtin: dict[str, Any] = {
             "getattr": getattr,
             "setattr": setattr,
             "delattr": delattr,
             "len": len,
         }
-        known |= {"iter": iter, "bool": bool, "hash": hash, "str": str, "repr": repr}
-        known |= {"isinstance": isinstance, "issubclass": issubclass}
-        function = known.get(operation) or getattr(_operator, operation)
+        builtin |= {"iter": iter, "bool": bool, "hash": hash, "str": str, "repr": repr}
+        builtin |= {"isinstance": isinstance, "issubclass": issubclass}
+        function = builtin.get(operation) or getattr(_operator, operation)
         return function(*unpack(operands, self._received))
 
     def _resolve(self, name: str) -> Any:
@@ -132,5 +132,5 @@ def _described(error: BaseException) -> list[Any]:
     except BaseException:
         text = ""
     kind = type(error)
-    known = next(base for base in kind.__mro__ if base.__module__ == "builtins")
-    return [pack(known.__name__), pack(kind.__name__[:TEXT]), pack(text)]
+    builtin = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    return [pack(builtin.__name__), pack(kind.__name__[:TEXT]), pack(text)]

@@ -1,9 +1,8 @@
 """Make tests continue after a failed assertion, so that a program never learns right answers.
 
-If a second question came only after a right answer, the program would know that answer, and with a
-way to remember it would need no other knowledge. So each assertion is made whatever the result of
-earlier ones, and the first failure counts. Tests that stop by other means
-(`raise`, or an assertion that the tests themselves may catch) are left as they are.
+If later tests ran only after a right answer, a program could find right answers by trial and store
+them. So each assertion is made whatever the results of earlier ones, and the first failure counts.
+Tests that stop by other means (`raise`, or an assertion that the tests may catch) stay unchanged.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import builtins
 from collections.abc import Iterator
 
 NOTE, NOTE_ERROR = "_laconic_note", "_laconic_note_error"
-"""Functions that the changed source calls: with a message where an assertion does not hold, and
-within a handler where it raises an exception."""
+"""Functions that the changed source calls: with a message if an assertion fails, and within a
+handler if it raises an exception."""
 
 
 def quiet(source: str) -> ast.Module:
-    """Parse tests, with assertions that call `NOTE` or `NOTE_ERROR` where they fail.
+    """Parse tests, with assertions that call `NOTE` or `NOTE_ERROR` if they fail.
 
     Raises:
         SyntaxError: the source is not Python.

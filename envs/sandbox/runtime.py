@@ -1,7 +1,7 @@
 """Find the files that a fresh interpreter needs, the only ones a program under test may read.
 
-These are the interpreter, its standard library without installed packages and without what no
-program needs, and the shared libraries that the interpreter and its extension modules load.
+These are the interpreter, the parts of its standard library that programs need, and the shared
+libraries that the interpreter and its extension modules load. Installed packages are left out.
 """
 
 from __future__ import annotations

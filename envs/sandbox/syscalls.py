@@ -1,10 +1,10 @@
 """The seccomp filter, which refuses system calls of a program under test.
 
-A list of refusals, since what Python needs varies between versions: everything that reaches another
-process, starts one (threads stay), opens a socket, shows the page cache or free memory, or leaves
-something behind, such as objects outside the file system. Some calls that right programs make do
-nothing and say that they succeeded: marks on files, and locks. Numbers: the kernel's tables for
-x86-64 and arm64.
+The filter lists refused calls, because the calls that Python needs vary between versions. It
+refuses calls that reach or start another process (threads are allowed), open a socket, show the
+page cache or free memory, or leave objects behind outside the file system. Marks on files and
+locks, which right programs may use, do nothing and report success. The numbers are those of the
+kernel's tables for x86-64 and arm64.
 """
 
 from __future__ import annotations
@@ -137,14 +137,14 @@ _SIGNALS = {"kill": (62, 129), "tgkill": (234, 131)}
 _OWN_LIMITS = 0
 """`prlimit` of process 0 means the caller."""
 _FCNTL_REFUSED = (5, 8, 15, 36, 1024, 1026, 1036, 1038)
-"""`fcntl` commands that ask who holds a lock, choose who is sent the signals of a file, take a
-lease on it, watch a folder, or mark a file with a hint about how it is written."""
+"""`fcntl` commands that ask for the owner of a lock, choose the receiver of a file's signals, take
+a lease, watch a folder, or mark a file with a write hint."""
 _FCNTL_WITHOUT_EFFECT = (6, 7, 37, 38)
 """`fcntl` commands that lock a part of a file."""
 _MADVISE_ALLOWED = (0, 1, 2, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 102, 103)
-"""`madvise` hints that concern this process alone: how memory is read and given back, whether in
-huge pages, what a child or a core file gets, guards. Others read or drop pages of files, or tell
-whether memory of another process has the same contents."""
+"""`madvise` hints that concern this process only: reading and freeing of memory, huge pages,
+content of children and core files, guards. Others read or drop pages of files, or reveal whether
+another process has memory of the same content."""
 _IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """`ioctl` requests that only ask or concern the descriptor alone: TCGETS, TIOCGWINSZ, FIONREAD,
 FIONBIO, FIONCLEX, FIOCLEX. Others set a file's flags, which stay."""

@@ -92,10 +92,11 @@ def grade(job: Job, place: Place) -> dict[str, Any]:
 
 def start(job: Job, place: Place, folder: str, children: Children) -> int:
     """Start both interpreters, joined by pipes, and return where the tests report."""
-    (asked, asks), (answers, answered), (events, reported) = os.pipe(), os.pipe(), os.pipe()
-    children.add(start_program(job, place, folder, requests=asked, replies=answered))
-    children.add(start_tests(job, requests=asks, replies=answers, report=reported))
-    for end in (asked, asks, answers, answered, reported):
+    (requests_out, requests_in), (replies_out, replies_in) = os.pipe(), os.pipe()
+    events, report = os.pipe()
+    children.add(start_program(job, place, folder, requests=requests_out, replies=replies_in))
+    children.add(start_tests(job, requests=requests_in, replies=replies_out, report=report))
+    for end in (requests_out, requests_in, replies_out, replies_in, report):
         os.close(end)
     return events
 
@@ -106,8 +107,8 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
     poll = select.poll()
     poll.register(events, select.POLLIN)
     poll.register(0, select.POLLIN)
-    while (left := finding.seconds_left()) > 0:
-        ready = dict(poll.poll(1000 * min(left, TICK)))
+    while (seconds := finding.seconds_left()) > 0:
+        ready = dict(poll.poll(1000 * min(seconds, TICK)))
         if 0 in ready:  # Only the end of input comes while a job is on.
             raise SystemExit
         if events in ready:
@@ -203,13 +204,13 @@ class Finding:
         elif not all(results):
             self.stop("error", "the tests ended early")
         kind, message = self._failure or ("passed", "")
-        shown = "".join(mark if mark.isprintable() else " " for mark in message)
+        printable = "".join(mark if mark.isprintable() else " " for mark in message)
         return {
             "results": results,
             "outcome": kind,
             "form": self._form,
             "cpu_seconds": self._used,
-            "message": shown.encode("ascii", "replace").decode()[:SHOWN],
+            "message": printable.encode("ascii", "replace").decode()[:SHOWN],
         }
 
 

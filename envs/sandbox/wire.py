@@ -1,11 +1,10 @@
 """Plain values as nested lists of short strings, the only thing that crosses between interpreters.
 
-Not pickle: taking a value apart never calls anything the sender chose. Subclasses of plain types
-(a Counter, a named tuple, an int with its own `__eq__`) cross as the plain value they hold, and so
-do the standard library's views and wrappers of them (a ChainMap, a UserDict, a read-only view).
-Numbers, dates and times of the standard library cross as themselves. This source is also sent to
-the program's interpreter, which has no access to the project, so it imports nothing that is slow to
-import.
+Unlike pickle, decoding never calls a function that the sender chose. Subclasses of plain types (a
+Counter, a named tuple, an int with its own `__eq__`) cross as their plain value. So do the standard
+library's views and wrappers (a ChainMap, a UserDict, a read-only view). Numbers, dates and times of
+the standard library cross as themselves. This source is also sent to the program's interpreter,
+which has no access to the project, so it imports nothing slow.
 """
 
 from __future__ import annotations

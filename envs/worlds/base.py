@@ -84,7 +84,7 @@ class TeacherStyle:
     best: float
     """Fraction of acts that are optimal although no teammate asked for them, 0 to 1."""
     frames: int
-    """Number of wordings around what the teacher says."""
+    """Number of wordings for a wordy message, at least 1."""
 
 
 Script = Callable[[TurnView, Random], str]
@@ -178,7 +178,7 @@ class World(PromptedTask, Generic[State, Act]):
         return act if act in self.legal_acts(state, agent) else None
 
     def may_talk(self, state: State, agent: str) -> bool:
-        """Return True if other agents hear what this one says now."""
+        """Return True if other agents hear this agent's messages now."""
         return True
 
     def is_present(self, state: State, agent: str) -> bool:
@@ -250,7 +250,7 @@ class World(PromptedTask, Generic[State, Act]):
 
     @property
     def aim(self) -> str:
-        """Sentence of the rules that says what counts."""
+        """Sentence of the rules about the goal."""
         who = "the team gains" if self.common_reward else "you gain"
         return f"What counts is what {who} in all rounds together."
 

@@ -1,4 +1,4 @@
-"""Text as numbers: the menu of messages, bags of words, and an array of what an agent has read.
+"""Text as numbers: the menu of messages, bags of words, and an array of an agent's texts.
 
 The array of an agent has these parts, in order, all from 0 to 1:
 
@@ -13,8 +13,8 @@ The array of an agent has these parts, in order, all from 0 to 1:
   has; 1 if it was heard, 1/2 if it could not be;
 - `facts`: facts of the world, in the world's order.
 
-All of it is read off the texts that the agent was shown. It never says which statements matter;
-words that a statement shares with the question are a hint, as they are to any reader.
+All parts are computed from texts that the agent has read. None says which statements matter; words
+that a statement shares with the question are a hint, as they are to any reader.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class Layout:
 
 
 class Reader:
-    """What one agent has read in an episode, as an array."""
+    """Array of the texts that one agent has read in an episode."""
 
     def __init__(
         self,
@@ -320,7 +320,7 @@ class Reader:
         self._facts[:] = np.clip(fractions, 0.0, 1.0)
 
     def hear(self, text: str) -> None:
-        """Update what the agent has heard from a new observation."""
+        """Add the messages of a new observation to the array."""
         for speaker, message in messages_in(text, self._others).items():
             words = self._heard.get(speaker, frozenset()) | words_of(message)
             self._heard[speaker] = words

@@ -63,7 +63,7 @@ class Seat:
         return OVER if self._over else text_of(observation) or "(nothing new)"
 
     def get_reward(self) -> float:
-        """Return what the agent earned, after playing the rest of the episode in silence."""
+        """Return the agent's total reward, after playing the rest of the episode in silence."""
         while not self._over:
             self.say("")
         return self._earned

@@ -44,15 +44,15 @@ class Study(TypedDict):
 
 
 def generate(seed: int, count: int, split: Split) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
+    """Generate different tasks from a seed; a smaller count gives the first of them.
 
     Args:
         seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no abstract.
+        count: number of tasks.
+        split: `train` or `evaluation`; they share no abstract.
 
     Raises:
-        SettingError: a setting is out of its range, or there are not so many abstracts.
+        SettingError: a setting is out of its range, or there are fewer different abstracts.
     """
     return draw(_piece, "abstracts", seed, count, split)
 

@@ -45,17 +45,18 @@ def texts_of(answers: Mapping[str, str], roles: Sequence[str]) -> tuple[str, ...
 
 
 def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score:
-    """Grade the texts of two roles; never raises, whatever they hold.
+    """Grade the texts of two roles; no text raises.
 
     Args:
-        levels: the thresholds.
+        levels: thresholds of the levels.
         answers: text of each agent.
-        source: what they read. It changes no points: the reward of the paper does not look at it.
+        source: text that the agents read. It changes no points, as in the paper.
 
     Returns:
-        A score from 0 to 2.98. Its detail has the `points` of every level that was looked at, the
-        level that failed (`stopped`, or empty) and what was `found` there; its measures the
-        `source_overlap`, the share of the texts' words that stand in the source.
+        A score from 0 to 2.98. Its detail has the `points` of every level that was graded, the
+        level that failed (`stopped`, or empty) and the values measured there (`found`). Its
+        measures have the `source_overlap`, the fraction of the texts' words that occur in the
+        source.
     """
     texts = texts_of(answers, levels.roles)
     graded = grade(levels, *texts)

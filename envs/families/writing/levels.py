@@ -1,20 +1,20 @@
 """The writing reward of MAGRPO (arXiv 2508.04652): two texts, four levels, at most 3 points.
 
-| level | what | points |
+| level | measure | points |
 |---|---|---|
-| `length` | words of each text, parted by white space, within a range | 0.5 |
-| `length_ratio` | characters of the second text by those of the first | 1 |
-| `word_ratio` | different words of the second by those of the first, without stop-words | 0.5 |
-| `style` | 0.4 times the transition score, 0.6 times the overlap by the overlap wanted | 1 |
+| `length` | words of each text, separated by white space, within a range | 0.5 |
+| `length_ratio` | characters of the second text / those of the first | 1 |
+| `word_ratio` | different words of the second / those of the first, without stop-words | 0.5 |
+| `style` | 0.4 * transition score + 0.6 * overlap / required overlap | 1 |
 
-A ratio earns full points on a plateau and less on the ramps beside it, down to nothing at their
-ends, which belong to them. A level that fails (a length out of range, a ratio beyond its ramps)
-stops the sum: points of earlier levels stay, later ones are not looked at. The transition score
-counts categories of connectives; with the twelve there are it reaches 0.4 + 11 * 0.05 = 0.95, so
-that 0.5 + 1 + 0.5 + 0.4 * 0.95 + 0.6 = 2.98 is the most that can be reached of the nominal 3.
+A ratio earns full points on a plateau, and less on the ramps beside it, down to 0 at their ends.
+The ends belong to the ramps. A level fails if a length is out of range or a ratio is beyond its
+ramps. Then later levels are not graded, and the points of earlier levels stay. The transition score
+counts categories of connectives. With all twelve it is 0.4 + 11 * 0.05 = 0.95, so the maximum is
+0.5 + 1 + 0.5 + 0.4 * 0.95 + 0.6 = 2.98 of the nominal 3.
 
-Where the paper leaves it open: characters are counted as they come, white space among them; of
-texts without a word that is no stop-word there is no ratio, so the level fails.
+Our choices, because the paper leaves them open: white space counts as characters, and `word_ratio`
+fails if a text has only stop-words.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from laconic.envs.families.writing.measures import (
 )
 
 WORTH: Mapping[str, float] = {"length": 0.5, "length_ratio": 1.0, "word_ratio": 0.5, "style": 1.0}
-"""Full points of each level, in the order in which they are looked at."""
+"""Full points of each level, in grading order."""
 CONNECTED, SHARED = 0.4, 0.6
-"""Parts of the points for style that connectives and shared words earn."""
+"""Fractions of the points for style that depend on connectives and on shared words."""
 MAX_REWARD = 2.98
-"""Most that two texts can earn."""
+"""Maximum points of two texts."""
 SOLVED = 2.5
-"""Points from which on a piece counts as solved: all that structure is worth (2) and half of what
-style is. The paper has no such threshold; accuracy needs one."""
+"""Minimum points of a solved task: all points for structure (2) and half of those for style. The
+paper has no such threshold; accuracy needs one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Levels:
     overlap: float
     """Overlap of the vocabularies that earns all points for shared words."""
     both_connect: bool
-    """Whether connectives count in both texts taken together, or in the second only."""
+    """True if connectives count in both texts together, False if in the second only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,12 @@ class LevelScores:
     """Points of two texts, level by level."""
 
     points: Mapping[str, float]
-    """Points of each level that was looked at, in order."""
+    """Points of each level that was graded, in order."""
     stopped: str
-    """The level that failed; empty where none did."""
-    found: Mapping[str, object] = field(default_factory=dict)
-    """Measures at those levels: `words` (one number a text), `length_ratio`,
-    `word_ratio` (None: there is none), `connectives` (categories), `overlap`."""
+    """Level that failed; empty if none did."""
+    found: Mapping[str, object] = field(default_factory=dict)  # a key of score details, hence kept
+    """Values measured at those levels: `words` (of each text), `length_ratio`, `word_ratio` (None:
+    undefined), `connectives` (categories), `overlap`."""
 
     @property
     def value(self) -> float:
@@ -104,7 +104,7 @@ class LevelScores:
 
 
 _Finding = tuple[str, float | None, dict[str, object]]
-"""Level, share of its points (None: it fails), and measures."""
+"""Level, fraction of its points (None: it fails), and measured values."""
 
 
 def grade(levels: Levels, first: str, second: str) -> LevelScores:

@@ -155,7 +155,7 @@ def connectives(*texts: str) -> tuple[str, ...]:
 
 
 def transition(categories: int) -> float:
-    """Score of so many categories: 0.4 for the first, 0.05 for each further one, at most 1."""
+    """Return the score of a number of categories: 0.4 for the first, 0.05 for each further one."""
     return min(1.0, 0.4 + 0.05 * (categories - 1)) if categories else 0.0
 
 

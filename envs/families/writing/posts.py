@@ -1,10 +1,10 @@
 """Short invented posts of people who were let down, and drafts of their summaries.
 
-Somebody was to do something with the author's thing, did harm to it and behaves badly. At level 1
-a post says no more than that; at levels 2 and 3 there are sentences that a summary leaves out. The
-drafts depend on the story alone. The best concise draft is one plain sentence, and the best
-detailed draft tells the whole story with connectives of four kinds; the others are too long, too
-short, say the same twice or leave the connectives out, and earn less.
+In each story someone was supposed to take care of the author's thing, damaged it and behaves badly.
+At level 1 a post tells only the story; at levels 2 and 3 it also has sentences that a summary
+leaves out. The drafts depend on the story only. The best concise draft is one plain sentence. The
+best detailed draft tells the whole story with connectives of four kinds. The other drafts are too
+long, too short, repetitive or without connectives, and earn less.
 """
 
 from __future__ import annotations
@@ -141,16 +141,16 @@ class Story(NamedTuple):
 
 
 def generate(seed: int, count: int, split: Split, level: Span = LEVELS) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
+    """Generate different tasks from a seed; a smaller count gives the first of them.
 
     Args:
         seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no story, whatever is said beside it.
+        count: number of tasks.
+        split: `train` or `evaluation`; they share no story, even with other sentences around it.
         level: 1 (about 35 words) to 3 (about 160); a pair draws from lowest to highest.
 
     Raises:
-        SettingError: a setting is out of its range, or there are not so many different posts.
+        SettingError: a setting is out of its range, or there are fewer different posts.
     """
     levels = span("level", level, LEVELS)
     return draw(lambda random: _piece(random, random.randint(*levels)), "posts", seed, count, split)

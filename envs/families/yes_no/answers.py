@@ -1,20 +1,19 @@
-r"""Reading the yes or no that a text answers with.
+r"""Reading of the yes or no with which a text answers.
 
-The rule, for words of their own in any case (`yes-men` and `know` hold none):
+The rules, for whole words in any case (`yes-men` and `know` do not count):
 
 1. Words behind a mark decide, and the last mark counts: `#### yes`, `\boxed{yes}`,
    `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the marks `####`,
-   `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no; a letter
-   has to end its line or sentence.
-2. Without a mark it is the last `yes` or `no` of the text.
-3. `not` or `n't` right before the word turns it around (`not a yes` is no).
-4. Nothing is answered by a word before a question mark, by one offered beside another (`yes or
-   no`), or by `no`, `true` or `false` before another word (`no one`), unless that is `because` or
-   `since`.
-5. For questions of plausibility `plausible` (yes) and `implausible` (no) are understood in marks,
-   and without a mark where rule 2 finds neither yes nor no.
+   `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no. A letter
+   must end its line or sentence.
+2. Without a mark the last `yes` or `no` of the text counts.
+3. `not` or `n't` right before the word negates it (`not a yes` is no).
+4. These words do not count: a word before a question mark; one of two alternatives (`yes or no`);
+   `no`, `true` or `false` before another word (`no one`) except `because` and `since`.
+5. For questions of plausibility `plausible` (yes) and `implausible` (no) count in marks. Without a
+   mark they count if rule 2 finds neither yes nor no.
 
-Nothing else of English is understood: `never yes` and `if the answer is yes` are yes. The last
+Nothing else of English is understood: `never yes` and `if the answer is yes` are yes. Only the last
 20,000 characters of a text are read.
 """
 

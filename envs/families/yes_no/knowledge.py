@@ -1,13 +1,12 @@
-"""Drawing multi-hop questions: who is meant, what holds of them, what holds of the thing.
+"""Drawing of multi-hop questions that compare a person with a thing.
 
-A question of level n needs n + 1 facts: n - 1 that lead from a named person to the one who is
-meant (`Ann's boss is Bob.` for `Ann's boss`), one about that person and one about a thing. At level
-1 a distractor is the easiest there is: another person or thing, and the other kind of question.
-From level 2 on it may differ from a fact in a word or two.
+A question of level n needs n + 1 facts. n - 1 facts lead from a named person to another one
+(`Ann's boss is Bob.` for `Ann's boss`). One fact is about that person and one about a thing. At
+level 1 a distractor is about another person or thing, and another kind of question. From level 2 on
+it may differ from a fact in a word or two.
 
-A family compares one value of a person with one of a thing: two values are equal or not, or one
-number reaches the other or not. The question reveals nothing about the answer, and neither fact
-settles it alone.
+A family compares a value of the person with one of the thing: they are equal, or one number reaches
+the other. The question reveals nothing about the answer, and neither fact decides it alone.
 """
 
 from __future__ import annotations

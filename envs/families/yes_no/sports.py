@@ -1,11 +1,11 @@
-"""Drawing sentences about athletes that are plausible or not.
+"""Drawing of sentences about athletes that are plausible or not.
 
-Level 1 joins two facts: the sport of the athlete, and the sport an action belongs to. At level 2
-the athlete's sport is that of a club, and at level 3 the sentence names a cup, too, whose sport has
-to be the same. Athletes and moves are invented and have other sports in the next task, so nothing
-but the facts tells which: with real moves a team learns their sports by heart and need not say
-them. At level 1 a distractor is about another athlete or another action, with no name, verb or move
-in common; from level 2 on it may differ in a single one.
+Level 1 joins two facts: the sport of the athlete, and the sport of an action. At level 2 the
+athlete's sport is that of a club. At level 3 the sentence also names a cup, which must have the
+same sport. Athletes and moves are invented and change their sports between tasks, so the facts are
+needed: a team would memorize the sports of real moves. At level 1 a distractor is about another
+athlete or action, without a common name, verb or move. From level 2 on it may differ in a single
+word.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MOVES = tuple(
     " plesk plomp prask quelt rilp rommet sharn skelp slorn smeck sprole stelk tasp trelk tusp"
     " vambo vort welk zorch".split()
 )
-"""Moves, invented: nobody knows the sport of one who has not been told."""
+"""Moves, invented, so that their sport cannot be known in advance."""
 CLUBS = tuple(
     "Badgers Cranes Falcons Foxes Hornets Lions Otters Owls Ravens Sharks Tigers Wolves".split()
 )
 """Clubs; each has one sport."""
 _CUPS = "Amber Bronze Coral Crystal Emerald Harbor Ivory Jade Maple Onyx Ruby Silver"
 CUPS = tuple(f"{name} Cup" for name in _CUPS.split())
-"""Cups; in each one sport is played."""
+"""Cups; each has one sport."""
 
 
 _Fact = tuple[str, str]

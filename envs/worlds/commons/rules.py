@@ -68,7 +68,7 @@ class Commons(WordedCommons):
     grant: Literal["lottery", "proportional"] = "lottery"
     """Rule that divides the stock when agents want more than there is."""
     universalization: bool = False
-    """Tell agents before a harvest what happens if all take more than their share."""
+    """Warn agents before a harvest of the result if all take more than their share."""
     newcomer: bool = False
     """Let the last agent join in the fourth month (the source then has 15 months)."""
 
@@ -314,7 +314,7 @@ class Commons(WordedCommons):
         }
         if state.months:
             last = state.months[-1]
-            values["last_wanted"] = last.wanted.get(agent, 0)
+            values["last_wanted"] = last.requested.get(agent, 0)
             values["last_caught"] = last.caught.get(agent, 0)
             values["last_fair"] = last.fair
             if self.max_talk and present:

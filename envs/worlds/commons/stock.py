@@ -32,10 +32,10 @@ class Month:
 
     before: int
     """Units before the harvest."""
-    wanted: Mapping[str, int] = field(hash=False)
-    """Units that each present agent asked for."""
+    requested: Mapping[str, int] = field(hash=False)
+    """Units that each present agent requested."""
     caught: Mapping[str, int] = field(hash=False)
-    """Units that each of them got."""
+    """Units that each present agent received."""
     fair: int
     """Units per agent that keep the stock. Above it is overuse (of trash, below it)."""
 
@@ -45,9 +45,9 @@ class Month:
         return self.before - sum(self.caught.values())
 
     def overuse(self, inverse: bool) -> int:
-        """Count agents that wanted more than the fair share; of trash, less."""
+        """Count agents that requested more than the fair share; of trash, less."""
         return sum(
-            units < self.fair if inverse else units > self.fair for units in self.wanted.values()
+            units < self.fair if inverse else units > self.fair for units in self.requested.values()
         )
 
 

@@ -32,7 +32,7 @@ class Wording:
     unit: str
     """Name of the units, in the plural."""
     story: str
-    """Description of the stock: what grows back, and how it collapses."""
+    """Description of the stock, its growth and its collapse."""
     inverse: bool = False
     """True if the stock is a burden that agents carry away."""
 
@@ -78,7 +78,7 @@ WORDINGS = {
 
 def report(month: Month, agent: str, *, public: bool) -> str:
     """Write an agent's report of a harvest: its own share and, if public, everyone's."""
-    wish, caught = month.wanted.get(agent), month.caught.get(agent)
+    wish, caught = month.requested.get(agent), month.caught.get(agent)
     own = "" if wish is None else f"You got {caught} of {wish}."
     if not public:
         return own
@@ -139,5 +139,5 @@ class WordedCommons(World[State, Act]):
 
     @property
     def aim(self) -> str:
-        """Sentence of the rules that says what counts."""
+        """Sentence of the rules about the goal."""
         return f"What counts for each is what it has after {self.months} months."

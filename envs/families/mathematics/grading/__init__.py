@@ -1,7 +1,7 @@
-"""Whether a mathematical answer equals a reference answer, both written in LaTeX.
+"""Comparison of a mathematical answer with a reference answer, both written in LaTeX.
 
-`boxed` finds the answer in a message, `latex` tidies it, `structure` and `compare` take tuples,
-sets, intervals and matrices apart, `quantity` reads numbers, units and words, `verify` asks
-math-verify about what is left, and `pool` does that in processes that can be killed. `grade` joins
-them.
+`boxed` finds the answer in a message and `latex` tidies it. `structure` and `compare` split tuples,
+sets, intervals and matrices; `quantity` reads numbers, units and words. `verify` compares the other
+expressions with math-verify, and `pool` runs it in processes that can be killed. `grade` joins
+these steps.
 """

@@ -1,8 +1,8 @@
-r"""Comparing two tidied answers part by part.
+r"""Comparison of two tidied answers, part by part.
 
-Structure, brackets, order and words must agree here; only single expressions are handed to
-`expressions_equal`, which decides what the numbers alone do not. So no library's tolerance can make
-a tuple of a set, an open interval of a closed one, or a number of its decimals.
+Structure, brackets, order and words must agree here. Only single expressions that are not equal as
+numbers are passed to `expressions_equal`. So no tolerance of a library can confuse a tuple with a
+set, an open interval with a closed one, or a number with its rounded decimals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from laconic.envs.families.mathematics.grading.quantity import (
 from laconic.envs.families.mathematics.grading.structure import Structure, structure_of
 
 Decide = Callable[[str, str], bool]
-"""Whether two expressions without structure, the reference first, are equal."""
+"""Function that tells whether two expressions without structure, the reference first, are equal."""
 
 _MAX_PARTS = 40
 _SYMBOL = re.compile(

@@ -1,4 +1,4 @@
-"""The verdict on an answer: letter for letter, by exact numbers, and only then by algebra."""
+"""Grading of an answer: letter for letter, then by exact numbers, then by algebra."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.grading.pool import POOL
 from laconic.envs.families.mathematics.grading.quantity import quantity
 
-# Graders import it in processes of their own, where a failure would come in the middle of a run.
+# Graders import it in their own processes, where an import error would come in mid-run.
 if find_spec("math_verify") is None:
     raise ImportError(
         "the environment 'math' needs the package math-verify: pip install 'laconic[math]'"
@@ -24,20 +24,21 @@ _KEPT = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether an answer is right, and how that was found out."""
+    """Result of comparing an answer with the reference answer."""
 
     right: bool
-    """True when the answer equals the reference answer."""
+    """True if the answer equals the reference answer."""
     how: How
-    """`unread`: too long or too deep to be read. `rules`: letters, numbers and structure decide.
-    `math-verify`: algebra was needed. `time-out`: it took too long, and counts as wrong."""
+    """Deciding step. `unread`: the answer is too long or nested too deeply. `rules`: letters,
+    numbers and structure. `math-verify`: algebra. `time-out`: it took too long and counts as
+    wrong."""
 
 
 @lru_cache(maxsize=_KEPT)
 def grade(gold: str, answer: str) -> Comparison:
     r"""Compare an answer to a reference answer, both in LaTeX and without `\boxed`.
 
-    Never raises on any text. Safe to call from many threads at a time.
+    No text raises. The function may be called from many threads at a time.
 
     Raises:
         envs.families.mathematics.grading.pool.GraderError: no grader process can be started.
@@ -51,7 +52,7 @@ def grade(gold: str, answer: str) -> Comparison:
         questions.append((first, second))
         return True
 
-    # Equal at best, when every expression that has to be asked about is supposed to be equal.
+    # First suppose that all expressions for math-verify are equal; most wrong answers fail here.
     if not same(expected, got, suppose):
         return Comparison(False, "rules")
     if not questions:
@@ -61,14 +62,16 @@ def grade(gold: str, answer: str) -> Comparison:
 
 
 @lru_cache(maxsize=_KEPT)
-def same_form(one: str, other: str) -> bool:
+def same_form(first: str, second: str) -> bool:
     """Return whether two answers are one expression up to trivial terms (`+ 0`, `2x/2`)."""
-    first, second = tidy(one), tidy(other)
-    return bool(first and second) and POOL.verdict(first or "", second or "", form=True) == "yes"
+    tidy_first, tidy_second = tidy(first), tidy(second)
+    if not tidy_first or not tidy_second:
+        return False
+    return POOL.verdict(tidy_first, tidy_second, form=True) == "yes"
 
 
 def plain(answer: str) -> str:
-    """Return an answer in a form that many spellings share, for counting votes."""
+    """Return an answer in a standard form, for counting votes."""
     tidied = tidy(answer)
     if tidied is None:
         return answer.strip()[:100]

@@ -1,7 +1,7 @@
-r"""Tidying an answer written in LaTeX, so that what prints alike reads alike.
+r"""Tidying of an answer written in LaTeX: texts that print alike become equal.
 
-`tidy` keeps words apart from mathematics: what stood in `\text{...}` comes between the marks `WORD`
-and `DROW`, for words are compared as words and units can be told from variables.
+`tidy` separates words from mathematics: the content of `\text{...}` is put between the marks `WORD`
+and `DROW`. So words are compared as words, and units are not mistaken for variables.
 """
 
 from __future__ import annotations

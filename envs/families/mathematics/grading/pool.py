@@ -1,7 +1,7 @@
-"""Processes that grade answers, kept between answers, and killed when one takes too long.
+"""Processes that grade answers; they are reused, and killed if an answer takes too long.
 
-An answer has a limit of processor time, so that a busy machine does not change verdicts, and a much
-longer one of wall time. Processes are started on first need, up to the cores there are.
+An answer has a limit on processor time, so that a busy machine does not change verdicts, and a much
+longer limit on wall time. Processes start on first need, up to one per core.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from laconic.envs.sandbox.processes import HelperProcess, ProcessPool, cores
 Equality = Literal["yes", "no", "time-out"]
 
 SECONDS = 2.0
-"""Processor time of one answer."""
+"""Maximum processor time of one answer, in seconds."""
 WALL_SECONDS = 60.0
-"""Wall time of one answer, on a machine that is busy with other things."""
+"""Maximum wall time of one answer, in seconds; long, for busy machines."""
 _START_SECONDS = 300.0
 _MAX_PROCESSES = 8
 _PROGRAM = Path(__file__).with_name("worker.py")
@@ -32,7 +32,7 @@ class GraderError(RuntimeError):
 
 
 class GraderPool(ProcessPool):
-    """Grader processes, lent to one answer at a time."""
+    """Pool of grader processes; each grades one answer at a time."""
 
     def __init__(
         self,
@@ -43,19 +43,18 @@ class GraderPool(ProcessPool):
         """Store the limits; the first answer starts a process.
 
         Args:
-            processes: most processes; None takes one per core there is, at most eight.
-            seconds: processor time of one answer.
-            wall_seconds: wall time of one answer, waiting for a free process not counted.
+            processes: maximum number of processes; None: one per core, at most eight.
+            seconds: maximum processor time of one answer.
+            wall_seconds: maximum wall time of one answer, without waiting for a free process.
         """
         super().__init__(_start, processes or min(cores(), _MAX_PROCESSES))
         self._seconds, self._wall_seconds = seconds, wall_seconds
 
     def verdict(self, gold: str, answer: str, form: bool = False) -> Equality:
-        """Return whether an answer equals the reference answer, or whether grading took too long.
+        """Return whether an answer equals the reference answer, or that grading took too long.
 
-        With `form` it has to have the same form as well (`verify.same_form`).
-
-        An answer whose process is killed from outside is put to another one, once.
+        With `form` it must also have the same form (`verify.same_form`). If the process is killed
+        from outside, the answer is graded once more by another process.
 
         Raises:
             GraderError: no process can be started.
@@ -68,7 +67,7 @@ class GraderPool(ProcessPool):
             except TimeoutError:
                 return "time-out"
             except OSError:
-                # It was ended while it graded; SIGPROF says that it has used its processor time.
+                # The process ended while it graded; SIGPROF means that its processor time ran out.
                 if grader.end() == -signal.SIGPROF:
                     return "time-out"
         return "no"
@@ -76,7 +75,7 @@ class GraderPool(ProcessPool):
 
 def _start() -> HelperProcess:
     command = [sys.executable, "-P", str(_PROGRAM), str(_PACKAGES)]
-    # Its linear algebra is small; threads would only take memory.
+    # Its linear algebra is small; more threads would only use memory.
     single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     grader = HelperProcess(command, {**os.environ, **single})
     try:
@@ -86,11 +85,11 @@ def _start() -> HelperProcess:
     if line != "ready":
         grader.end()
         raise GraderError(
-            f"expected a grader process to start within {_START_SECONDS:.0f} s; it said {line!r}."
+            f"expected a grader process to start within {_START_SECONDS:.0f} s; it wrote {line!r}."
             f" Run `{' '.join(command)}` to see why"
         )
     return grader
 
 
 POOL = GraderPool()
-"""The processes that this program's benchmarks share."""
+"""Pool that all benchmarks of this program share."""

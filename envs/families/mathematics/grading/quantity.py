@@ -98,11 +98,11 @@ class Quantity:
     unit: str
     """Its unit by one name; empty without one, and for units that are not known."""
     words: bool
-    """Whether the value is made of words, which are compared letter by letter."""
+    """True if the value consists of words, which are compared letter by letter."""
 
 
 def quantity(tidied: str) -> Quantity:
-    """Take a tidied answer that is neither list nor matrix apart."""
+    """Split a tidied answer that is neither list nor matrix into value and unit."""
     value, unit = _split_unit(tidied.strip())
     words = WORD in value or bool(re.fullmatch(r"[A-Z]{2,}|[A-Z]?[a-z]{3,}[A-Za-z ]*", value))
     number = None if words else rational(value)
@@ -186,42 +186,42 @@ def _split_unit(text: str) -> tuple[str, str]:
         if remainder is None or not whole or not 0 <= remainder < int(modulus["modulus"]):
             return text, ""
         return value, f"mod {int(modulus['modulus'])}"
-    found = _MARKED_UNIT.search(text)
-    if found and (value := text[: found.start()].strip()) and value[-1] not in "+-_^/,=\\":
-        if found["degree"]:
+    marked = _MARKED_UNIT.search(text)
+    if marked and (value := text[: marked.start()].strip()) and value[-1] not in "+-_^/,=\\":
+        if marked["degree"]:
             return (text, "") if _FUNCTIONS.search(text) else (value, "degree")
-        if _is_remark(found["unit"]):
+        if _is_remark(marked["unit"]):
             return text, ""
-        return value, _unit(found["unit"], found["power"])
+        return value, _unit(marked["unit"], marked["power"])
     per = _PER.search(text)
     if per and (value := text[: per.start("above")].strip()) and rational(value) is not None:
         # Letters under a line may be variables, unless they name a unit.
         below = _unit(per["below"], per["power"])
         return (value, _unit(f"{per['above']} per {per['below']}", None)) if below else (text, "")
-    found = _PLAIN_UNIT.search(text)
-    if found and (value := text[: found.start("unit")].strip()):
-        words = set(found["unit"].lower().split())
-        letters_apart = 3 if text[found.start("unit") - 1].isspace() else 4
+    plain = _PLAIN_UNIT.search(text)
+    if plain and (value := text[: plain.start("unit")].strip()):
+        words = set(plain["unit"].lower().split())
+        min_letters = 3 if text[plain.start("unit") - 1].isspace() else 4
         # `6xy` is a product, and `6cm` is not.
-        named = len(found["unit"]) >= letters_apart or _unit(found["unit"], None)
-        plain = named and not words & _NO_UNITS and not _is_remark(found["unit"])
-        if plain and rational(value) is not None:
-            return value, _unit(found["unit"], found["power"])
+        is_name = len(plain["unit"]) >= min_letters or _unit(plain["unit"], None)
+        is_unit = is_name and not words & _NO_UNITS and not _is_remark(plain["unit"])
+        if is_unit and rational(value) is not None:
+            return value, _unit(plain["unit"], plain["power"])
     return text, ""
 
 
 def _is_remark(words: str) -> bool:
     """Return whether words after a number say more than a unit: another number, or a doubt."""
-    said = words.lower().replace(",", " ").split()
+    parts = words.lower().replace(",", " ").split()
     return (
-        len(said) > _MAX_UNIT_WORDS or bool(re.search("[0-9]", words)) or bool(_REMARKS & {*said})
+        len(parts) > _MAX_UNIT_WORDS or bool(re.search("[0-9]", words)) or bool(_REMARKS & {*parts})
     )
 
 
 def _unit(words: str, power: str | None) -> str:
     """Return the standard name of a unit, with its power: `in^2` is `inch^2`.
 
-    A unit per another is both names, as in `mile/hour`; empty where either is missing.
+    A unit per another has both names, as in `mile/hour`; it is empty if either is unknown.
     """
     above, per, below = words.lower().replace("/", " per ").partition(" per ")
     if per:
@@ -233,8 +233,8 @@ def _unit(words: str, power: str | None) -> str:
         if word in ("square", "sq", "cubic", "cu"):
             dimension = 2 if word.startswith("s") else 3
         else:
-            known = _SAME.get(word) or _SAME.get(word.removesuffix("s"))
-            if known is None:
+            standard = _SAME.get(word) or _SAME.get(word.removesuffix("s"))
+            if standard is None:
                 return ""
-            name += known
+            name += standard
     return f"{name}^{dimension}" if name and dimension > 1 else name

@@ -99,8 +99,8 @@ def split(text: str, separators: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    for found in _TOKEN.finditer(text):
-        yield found.start(), found.group()
+    for match in _TOKEN.finditer(text):
+        yield match.start(), match.group()
 
 
 def _is_relation(text: str, place: int, token: str) -> bool:
@@ -171,41 +171,42 @@ def _of_rows(rows: Sequence[Sequence[str]], bars: str = "") -> Structure:
     return Structure("matrix", tuple(cell for row in rows for cell in row), size + bars)
 
 
-def _matrix(found: re.Match[str]) -> Structure:
-    rows = [row for row in split(found["body"], (r"\\",)) if row]
+def _matrix(match: re.Match[str]) -> Structure:
+    rows = [row for row in split(match["body"], (r"\\",)) if row]
     cells = [split(row, ("&",)) for row in rows]
-    return _of_rows(cells, "|" * (found["name"][0] in "vV"))
+    return _of_rows(cells, "|" * (match["name"][0] in "vV"))
 
 
 def _without(text: str) -> str:
-    r"""Write an interval without points or without a part as a union; keep other texts.
+    r"""Rewrite an interval without points or without a part as a union; keep other texts.
 
-    `\mathbb{R} \setminus \{0\}` and `x \ne 0` are `(-\infty,0)\cup(0,\infty)`. Several points have
-    to be rational, for they are put in order.
+    `\mathbb{R} \setminus \{0\}` and `x \ne 0` become `(-\infty,0)\cup(0,\infty)`. Several points
+    must be rational, so that they can be sorted.
     """
     if unequal := _UNEQUAL.fullmatch(text):
         again = re.compile(rf"{re.escape(unequal['name'])}\s*\\ne(?![A-Za-z])")
         points = _members(split(again.sub("", unequal["points"]), (",",)))
         return _cut(r"-\infty", r"\infty", "()", points, text)
-    found = _WITHOUT.fullmatch(text)
-    if not found:
+    difference = _WITHOUT.fullmatch(text)
+    if not difference:
         return text
-    whole = r"(-\infty,\infty)" if found["all"] in _REALS else found["all"]
-    if found["minus"] and (found["all"] not in _REALS or not found["out"].startswith(r"\{")):
+    removed = difference["out"]
+    whole = r"(-\infty,\infty)" if difference["all"] in _REALS else difference["all"]
+    if difference["minus"] and (difference["all"] not in _REALS or not removed.startswith(r"\{")):
         return text
     ends, brackets = split(whole[1:-1], (",",)), whole[:1] + whole[-1:]
     if len(ends) != 2 or brackets[0] not in "([" or brackets[1] not in ")]":
         return text
-    if found["out"].startswith(r"\{"):
-        points = _members(split(found["out"][2:-2], (",",)))
+    if removed.startswith(r"\{"):
+        points = _members(split(removed[2:-2], (",",)))
         return _cut(ends[0], ends[1], brackets, points, text)
-    middle = split(found["out"][1:-1], (",",))
-    if len(middle) != 2 or found["out"][0] + found["out"][-1] not in ("()", "[]", "(]", "[)"):
+    middle = split(removed[1:-1], (",",))
+    if len(middle) != 2 or removed[0] + removed[-1] not in ("()", "[]", "(]", "[)"):
         return text
-    left, right = ")" if found["out"][0] == "[" else "]", "(" if found["out"][-1] == "]" else "["
-    return (
-        rf"{brackets[0]}{ends[0]},{middle[0]}{left} \cup {right}{middle[1]},{ends[1]}{brackets[1]}"
-    )
+    closing, opening = ")" if removed[0] == "[" else "]", "(" if removed[-1] == "]" else "["
+    lower = f"{brackets[0]}{ends[0]},{middle[0]}{closing}"
+    upper = f"{opening}{middle[1]},{ends[1]}{brackets[1]}"
+    return rf"{lower} \cup {upper}"
 
 
 def _cut(low: str, high: str, brackets: str, points: tuple[str, ...], text: str) -> str:

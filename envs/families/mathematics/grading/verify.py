@@ -1,7 +1,7 @@
-"""Asking math-verify whether two expressions are equal. Imported by graders' own processes only.
+"""Comparison of two expressions by math-verify, imported only by the grader processes.
 
-math-verify guards itself with a signal that works in no thread and stops no long multiplication;
-here its guards are off and the process around it is killed instead.
+math-verify limits its time by a signal, which fails in threads and during long multiplications.
+Here its limits are off, and the grader process is killed instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sympy import Expr, I, Rational
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 
-# Units were taken off before; the library would take `t` and `m` for some, which are variables.
+# Units were removed before; the library would mistake the variables `t` and `m` for units.
 _WITHOUT_UNITS = replace(LatexExtractionConfig().normalization_config, units=False)
 _READER = (LatexExtractionConfig(boxed_match_priority=0, normalization_config=_WITHOUT_UNITS),)
 _DECIMAL = re.compile(r"(?<![\d.])(\d{0,30})\.(\d{1,30})(?![\d.])")
@@ -28,7 +28,7 @@ _TOLERANCE = Rational(1, 10**12)
 def expressions_equal(gold: str, answer: str) -> bool:
     """Return whether two expressions are equal; unreadable expressions equal nothing.
 
-    Decimals are handed over as the fractions they spell, because math-verify rounds them.
+    Decimals are passed as exact fractions, because math-verify rounds decimals.
     """
     if max(len(gold), len(answer)) > _MAX_CHARACTERS:
         return False
@@ -38,22 +38,22 @@ def expressions_equal(gold: str, answer: str) -> bool:
             return False
         return not _apart(expected[0], got[0])
     except (Exception, RecursionError, MemoryError):
-        # The library fails in as many ways as there are texts; each means: not known to be equal.
+        # The library can fail with any error; the expressions then do not count as equal.
         return False
 
 
-def same_form(one: str, other: str) -> bool:
-    """Return whether two expressions are alike after arithmetic and cancellation.
+def same_form(first: str, second: str) -> bool:
+    """Return whether two expressions are equal after arithmetic and cancellation.
 
-    So `x + 0`, `(x)^1` and `2x/2` have the form of `x`; products stay apart from sums.
+    So `x + 0`, `(x)^1` and `2x/2` have the form of `x`. Products are not expanded to sums.
     """
-    if max(len(one), len(other)) > _MAX_CHARACTERS:
+    if max(len(first), len(second)) > _MAX_CHARACTERS:
         return False
     try:
-        first, second = _parsed(one), _parsed(other)
-        return bool(first and second) and _evaluated(first[0]) == _evaluated(second[0])
+        trees = _parsed(first), _parsed(second)
+        return all(trees) and _evaluated(trees[0][0]) == _evaluated(trees[1][0])
     except (Exception, RecursionError, MemoryError):
-        # As above: what cannot be read is like nothing.
+        # As above.
         return False
 
 
@@ -66,7 +66,7 @@ def _evaluated(tree: Any) -> Any:
 def _apart(expected: Any, got: Any) -> bool:
     """Return whether two expressions differ in value although the library calls them equal.
 
-    The library takes differences below some size for none, so that tiny numbers are all alike.
+    The library ignores differences below some size, so all tiny numbers are equal to it.
     """
     if not (isinstance(expected, Expr) and isinstance(got, Expr)):
         return False

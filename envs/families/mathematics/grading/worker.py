@@ -1,10 +1,9 @@
-"""The program of one grader process: reads pairs of answers, a line each, and says yes or no.
+"""Program of a grader process: reads pairs of answers, one per line, and writes `yes` or `no`.
 
-Started by `envs.families.mathematics.grading.pool` with the folder of the package as its argument.
-A line in is a JSON list of the reference answer, the answer, the seconds of processor time it may
-take and, where the form of both is asked about instead of their value, `true`; a line out is `yes`
-or `no`. Who takes longer is ended by the system, whatever it is doing, and so is who asks for
-gigabytes; who loses its parent ends itself.
+`envs.families.mathematics.grading.pool` starts it with the folder of the package as its argument.
+An input line is a JSON list of the reference answer, the answer, and the maximum seconds of
+processor time. A fourth item `true` asks about the form instead of the value. The system kills the
+process if an answer takes longer or needs gigabytes. Without its parent, the process ends itself.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import threading
 import time
 
 MAX_BYTES = 2 * 2**30
-"""Memory a grader process may map."""
+"""Maximum bytes that a grader process may map."""
 
 
 def main() -> None:
     """Answer requests until the input ends."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     silence = os.open(os.devnull, os.O_WRONLY)
-    # Whatever a library prints must not look like a verdict.
+    # Output of a library must not be taken for a verdict.
     os.dup2(silence, 1)
     sys.path.insert(0, sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))

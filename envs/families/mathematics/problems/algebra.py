@@ -83,10 +83,10 @@ def inequality(random: Random) -> Problem:
     high = low + random.randint(1, 15)
     inside, strict = random.random() < 0.5, random.random() < 0.5
     sign = ("<" if strict else r"\le") if inside else (">" if strict else r"\ge")
-    left, right = ("(", ")") if strict else ("[", "]")
-    answer = f"{left}{low}, {high}{right}"
+    opening, closing = ("(", ")") if strict else ("[", "]")
+    answer = f"{opening}{low}, {high}{closing}"
     if not inside:
-        answer = rf"(-\infty, {low}{right} \cup {left}{high}, \infty)"
+        answer = rf"(-\infty, {low}{closing} \cup {opening}{high}, \infty)"
     return Problem(
         given("Let ${} = {}$.", s=low + high, t=low * high),
         f"Solve $x^2 - sx + t {sign} 0$ in interval notation.",

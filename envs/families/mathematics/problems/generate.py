@@ -1,4 +1,4 @@
-"""Drawing problems from the subjects, each different.
+"""Drawing of different problems from the subjects.
 
 A distractor is a condition of a problem of another subject.
 """
@@ -32,7 +32,7 @@ from laconic.envs.task import Split, Task
 LEVELS = (1, 5)
 """Easiest and hardest level."""
 DISTRACTORS = (0, 4)
-"""Fewest and most distractors; one of each other subject at most."""
+"""Minimum and maximum distractors; at most one from each other subject."""
 FAMILIES: Mapping[str, Mapping[int, tuple[Family, ...]]] = MappingProxyType(
     {
         "algebra": {1: (level_one.algebra,), **algebra.FAMILIES},
@@ -42,7 +42,7 @@ FAMILIES: Mapping[str, Mapping[int, tuple[Family, ...]]] = MappingProxyType(
         "precalculus": {1: (level_one.precalculus,), **precalculus.FAMILIES},
     }
 )
-"""The families of each subject and level."""
+"""Functions that draw a problem, by subject and level."""
 
 
 def generate(
@@ -53,10 +53,15 @@ def generate(
     subjects: str | Sequence[str] = tuple(FAMILIES),
     distractors: Span = 1,
 ) -> tuple[Task, ...]:
-    """Make different tasks, as `draw_different` does.
+    """Generate different tasks; see `draw_different` for seed, count and split.
 
-    `level` is 1 to 5, `subjects` one of `FAMILIES` or several of them, `distractors` the statements
-    that do not matter; of level and distractors a pair draws from lowest to highest.
+    Args:
+        seed: any whole number.
+        count: number of tasks.
+        split: `train` or `evaluation`.
+        level: 1 to 5; a pair draws from lowest to highest.
+        subjects: one or several of `FAMILIES`.
+        distractors: number of statements that do not matter; a pair draws from lowest to highest.
 
     Raises:
         UnknownNameError: there is no such subject.
@@ -86,8 +91,8 @@ def _task(
     """Mix conditions of other subjects into those of a problem."""
     facts = problem.ordered_facts(random)
     others = random.sample([name for name in FAMILIES if name != subject], distractors)
-    strange = (random.choice(_draw(random, other, level).facts) for other in others)
-    statements, relevant = mix(random, facts, strange)
+    distracting = (random.choice(_draw(random, other, level).facts) for other in others)
+    statements, relevant = mix(random, facts, distracting)
     return Task(
         key,
         problem.question,

@@ -1,7 +1,7 @@
-"""Level 1: two short givens of one digit each and one step, in every subject.
+"""Level 1 of every subject: two short facts of one digit each, and one step.
 
-The shapes are few and regular, so that a very small model can learn them, and each subject has its
-own words: what comes from another subject is seen not to matter.
+The forms are few and regular, so that a very small model can learn them. Each subject has its own
+words, so distractors from other subjects can be recognized.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def number_theory(random: Random) -> Problem:
 
 
 def counting(random: Random) -> Problem:
-    """Ways to choose one of each kind, or one of either kind."""
+    """Ask for the ways to choose one thing of each kind, or one of either kind."""
     item, other = random.sample(ITEMS, 2)
     ask = f"How many ways are there to choose one of the {item}"
     facts = f"There are {{first}} {item}.", f"There are {{second}} {other}."
@@ -64,9 +64,10 @@ def precalculus(random: Random) -> Problem:
 
 
 def _step(random: Random, facts: Sequence[str], questions: Mapping[str, str]) -> Problem:
-    """Make a step with two digits; the facts have gaps for `first`, `second` and `sign`.
+    """Draw a problem of one step with two digits.
 
-    `questions` has the question for each sign that may be drawn.
+    The facts have gaps for `first`, `second` and `sign`. `questions` has the question for each sign
+    that may be drawn.
     """
     first, second = random.randint(2, 9), random.randint(2, 9)
     sign = random.choice("".join(questions))

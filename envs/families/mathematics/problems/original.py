@@ -1,4 +1,4 @@
-r"""Reading the original problems, in the forms in which they are handed around.
+r"""Reading of the original problems, in the file formats in which they are distributed.
 
 MATH (Hendrycks et al., arXiv:2103.03874): JSON Lines of `problem`, `level` ("Level 5"), `type` and
 `solution`, whose last `\boxed{}` holds the answer; or the distribution's own layout, a folder per

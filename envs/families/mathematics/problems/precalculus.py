@@ -15,7 +15,7 @@ _FIFTEENTHS = {
     60: ((r"\sqrt{3}", 2), ("", 2)),
     75: ((r"(\sqrt{6} + \sqrt{2})", 4), (r"(\sqrt{6} - \sqrt{2})", 4)),
 }
-"""Sine and cosine of some degrees, as what stands over which denominator."""
+"""Sine and cosine of some angles in degrees, each as numerator and denominator."""
 
 
 def dot(random: Random) -> Problem:

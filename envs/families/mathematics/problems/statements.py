@@ -1,7 +1,7 @@
-r"""Cutting a problem written in LaTeX into its conditions and its question.
+r"""Cutting of a problem written in LaTeX into its conditions and its question.
 
 Formulas (`$...$`, `\[...\]`), figures (`[asy]`) and environments are never cut; a full stop at a
-formula's end ends the sentence. Where formulas do not pair up, the problem stays whole.
+formula's end ends the sentence. If the marks of formulas do not pair up, the problem stays whole.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _ASKS = re.compile(
 
 
 def cut(problem: str) -> tuple[tuple[str, ...], str]:
-    """Cut a problem into its conditions and the question, which includes all that follows it.
+    """Cut a problem into its conditions and the question, which includes all text after it.
 
-    The question begins with the first sentence that holds a question mark or asks for something
-    (`Find`, `Compute`, ...). A problem that cannot be cut safely is all question.
+    The question begins with the first sentence that has a question mark or begins with a request
+    (`Find`, `Compute`, ...). A problem that cannot be cut safely consists of the question only.
     """
     if "\ue000" in problem:
         return (), problem.strip()

@@ -174,7 +174,7 @@ def test_recorded_months_come_out_as_they_were():
             env.step({agent: f"> catch {one:g}" for agent, one in wanted.items()})
             month = env.world_state.months[-1]
             assert (month.before, month.after) == (row["before"], row["after"])
-            assert month.wanted == wanted
+            assert month.requested == wanted
             if sum(wanted.values()) <= row["before"]:
                 assert month.caught == caught
             else:
