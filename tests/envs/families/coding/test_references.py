@@ -48,7 +48,7 @@ def test_a_source_whose_solutions_all_fail_is_refused(tmp_path, solution, test, 
         envs.benchmark("humaneval").load(rows(tmp_path, (solution, test)))
     message = str(caught.value)
     assert "none of the 1 that were run" in message and reason in message
-    assert "standard library alone" in message and "\n" not in message and "(rows/1)" in message
+    assert "standard library only" in message and "\n" not in message and "(rows/1)" in message
 
 
 def test_how_many_solutions_fail_and_why_is_told(tmp_path):
