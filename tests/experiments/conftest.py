@@ -1,4 +1,10 @@
 """Made-up runs and a stand-in for the hub; see `tests/support`."""
 
+import pytest
 from hub import hub  # noqa: F401
 from made_runs import build_run  # noqa: F401
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _composed_once(composed_once: None) -> None:
+    """Nearly every test here composes a configuration."""

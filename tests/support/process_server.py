@@ -22,7 +22,6 @@ from typing import Any
 
 from hydra.utils import get_object
 from parsed import remember
-from places import CONF, EXTRAS_CONF
 
 PROGRAMS = ("train", "evaluate", "report")
 LAZY = (
@@ -36,7 +35,7 @@ LAZY = (
 """What programs import when they first need it, a second in each child."""
 for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
     importlib.import_module(module)
-remember(CONF, EXTRAS_CONF)
+remember()
 # So children have no garbage to look for in what they share with this process.
 gc.freeze()
 

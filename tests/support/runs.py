@@ -45,25 +45,13 @@ def _short_errors() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def composed_once() -> Iterator[None]:
-    """Choices are composed hundreds of times here: parse a yaml once, compose a command once.
-
-    Before a run Hydra composes everything to see whether `hydra.mode` is set, and then again.
-    Nothing but a command line sets it here. Programs in processes of their own do as Hydra does.
-    """
-    # Imported here because environments are tested without them too.
-    import yaml
-    from hydra._internal.hydra import Hydra
-    from parsed import remembering
-
-    ask = Hydra.get_mode
-
-    def get_mode(self: Any, config_name: str | None, overrides: list[str]) -> Any:
-        named = any("hydra.mode" in one for one in overrides)
-        return ask(self, config_name, overrides) if named else None
+    """Read every yaml once and compose a command once; see `parsed.py`."""
+    # Imported here because environments are tested without it too.
+    from parsed import PATCHES
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml, "load", remembering())
-        patch.setattr(Hydra, "get_mode", get_mode)
+        for owner, name, make in PATCHES:
+            patch.setattr(owner, name, make())
         yield
 
 

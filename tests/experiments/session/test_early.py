@@ -53,7 +53,9 @@ MISTAKES = {
 
 ASK = """
 import contextlib, io, json, sys
+from parsed import remember
 from laconic.experiments.command_line.console import main
+remember()
 answers = []
 for command in json.load(sys.stdin):
     sys.argv, said, code = ["laconic", *command.split()], io.StringIO(), 0
@@ -80,7 +82,10 @@ def answers(tmp_path_factory):
         capture_output=True,
         text=True,
         cwd=here,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "support")]),
+        },
         check=True,
     )
     found = dict(zip(MISTAKES, json.loads(done.stdout), strict=True))

@@ -23,7 +23,7 @@ from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Start, play
 
-TASKS = 1500
+TASKS = 800
 WEAK, STRONG, KEPT, MENDED, DISTRACTED = 0.5, 0.7, 0.9, 0.4, 0.6
 """How often the weak one is right, and the strong one alone; after a right draft, after a wrong
 one, and after an empty one."""

@@ -18,6 +18,7 @@ def use(folder):
     def run(do, size=(140, 40), where=folder):
         async def play():
             app = Viewer(where)
+            app.animation_level = "none"
             async with app.run_test(size=size) as pilot:
                 await pilot.pause()
                 await do(app, pilot)
@@ -185,12 +186,12 @@ def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
     "name",
     [
         "[@click=app.save_screenshot('mark.svg')]solver_0[/]",
-        "[@click=quit]solver_0",
         "[/no such thing]",
-        "[link=file:///etc/passwd]solver_0[/link]",
-        "[b]solver_0",
-        "solver_0[",
         "$text-error \x1b]0;title\x07",
+        pytest.param("[@click=quit]solver_0", marks=pytest.mark.slow),
+        pytest.param("[link=file:///etc/passwd]solver_0[/link]", marks=pytest.mark.slow),
+        pytest.param("[b]solver_0", marks=pytest.mark.slow),
+        pytest.param("solver_0[", marks=pytest.mark.slow),
     ],
 )
 def test_the_name_of_an_agent_is_text_and_nothing_else(use, folder, monkeypatch, name):
