@@ -37,8 +37,8 @@ from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.session.setup import (
     make_environments,
     make_team,
+    print_conditions,
     set_up_process,
-    tell_conditions,
 )
 from laconic.experiments.session.team_layouts import REVISE, Unfit
 from laconic.learners.distributed.launched import launched
@@ -112,7 +112,7 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
     environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
-    tell_conditions(environment)
+    print_conditions(environment)
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
     facts = columns.begin(hooks, environment)
     comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, hooks, facts, processes)

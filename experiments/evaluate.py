@@ -1,12 +1,12 @@
-"""Plays every evaluation task once and says how well, and in how many words, a team does.
+"""Evaluate a team: play every evaluation task once and report accuracy, tokens and other metrics.
 
     laconic evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
     laconic evaluate run=<folder of a training> step=40
 
-Runs any agent, scripted ones too. Writes the metrics with their intervals, and some transcripts, to
-the run folder and prints them. `resume=true` with the same run folder continues an evaluation that
-ended early for any reason (`experiments.run_folder.journal`). With
-`evaluation.samples=n evaluation.greedy=false` it plays every task n times and estimates pass@k.
+It evaluates any agent, also scripted ones. It writes metrics with intervals and some transcripts to
+the run folder, and prints the metrics. `resume=true` with the same run folder continues an
+evaluation that ended early (`experiments.run_folder.journal`). With `evaluation.samples=n
+evaluation.greedy=false` it plays every task n times and estimates pass@k.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ from laconic.experiments.session.evaluation import (
     record,
     run_hooks,
 )
-from laconic.experiments.session.header import unseen
-from laconic.experiments.session.limits import tell_start
+from laconic.experiments.session.header import print_start, unseen
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.training_price import set_training_price
@@ -69,12 +68,12 @@ MAY_DIFFER = (
         for name in ("base_url", "api_key_env", "limits")
     ),
 )
-"""Config keys, with all below them, that a resumed evaluation may change: no figure knows them."""
+"""Config keys that a resumed evaluation may change, because no figure depends on them."""
 
 
 @program("evaluate", several=True)
 def main(cfg: DictConfig) -> float:
-    """Evaluate as the configuration says; returns the mean reward."""
+    """Run the evaluation of a configuration; return the mean reward."""
     processes = launched()
     check_evaluate(cfg)
     setup.set_up_process(cfg.threads)
@@ -87,19 +86,19 @@ def main(cfg: DictConfig) -> float:
 
 
 def begin(cfg: DictConfig, folder: RunFolder) -> None:
-    """Take a run folder."""
+    """Start the run folder, or resume it."""
     if not cfg.resume:
         refuse_used(folder)
     folder.start(cfg, cfg.resume, MAY_DIFFER)
-    # Figures are written at the end, of all episodes; those of an earlier end make way.
+    # Figures are written at the end over all episodes, so those of an earlier part are removed.
     folder.rewind(-1)
 
 
 def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
-    """Play what is missing, each process a share of it; returns the mean reward.
+    """Play the missing episodes, each process its share; return the mean reward.
 
     Raises:
-        KeyboardInterrupt: the user has asked to stop, and something is missing.
+        KeyboardInterrupt: the user stopped the evaluation before its end.
     """
     hooks = make_hooks(cfg.evaluation.get("after"))
     team = setup.make_team(cfg)
@@ -110,7 +109,7 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
         say(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
     if words := unseen(cfg):
         say(words)
-    tell_start(team, environments[0])
+    print_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
@@ -148,15 +147,15 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
 def show_prompt(
     environment: ParallelEnv[str, Any, Any], policies: Mapping[str, Policy], start: Start
 ) -> None:
-    """Print what the first who speaks reads first, as its model gets it."""
+    """Print the first prompt of the first agent, as its model gets it."""
     requests = EpisodeRunner(environment, start).requests()
     if not requests:
         return
     request, policy = requests[0][0], policies[requests[0][0].agent]
-    read = request.text
+    prompt = request.text
     if isinstance(policy, HFPolicy):
-        read = str(policy.tokenizer.decode(list(policy.read(request))))
-    print(f"{request.agent} reads first:\n{textwrap.indent(printable(read), '  ')}")
+        prompt = str(policy.tokenizer.decode(list(policy.read(request))))
+    print(f"{request.agent} reads first:\n{textwrap.indent(printable(prompt), '  ')}")
 
 
 def play_missing(
@@ -167,30 +166,31 @@ def play_missing(
     total: int,
     processes: Processes = SINGLE_PROCESS,
 ) -> None:
-    """Play what is not played yet, until the user asks to stop.
+    """Play the missing episodes until the end or a signal.
 
-    Batches are those of an evaluation that nothing disturbed, and so are their seeds. Of each batch
-    every process plays its share, and then knows the episodes of all.
+    Batches and seeds are those of an uninterrupted evaluation. Every process plays its share of a
+    batch and then has the episodes of all.
     """
     journal.take_over(processes.first(journal.episodes))
     done = len(journal.episodes)
     with Interrupt() as interrupt, Progress(total, "evaluate", first_step=done) as progress:
 
-        def tell() -> None:
+        def show_progress() -> None:
             progress.update(len(journal.episodes), {})
 
         def play_share(first: int, places: Sequence[int]) -> list[tuple[int, Episode]]:
-            keeper = Keeper(journal, places, tell, interrupt.is_set)
+            keeper = Keeper(journal, places, show_progress, interrupt.is_set)
             starts = [journal.start(place) for place in places]
             seed = setup.rank_seed(cfg.seed + first, processes.rank)
-            how = {"seed": seed, "greedy": cfg.evaluation.greedy}
+            greedy = cfg.evaluation.greedy
             try:
                 with interrupt.cuttable() if processes.count == 1 else nullcontext():
-                    play(environments, policies, starts, listener=keeper, **how)
+                    play(environments, policies, starts, listener=keeper, seed=seed, greedy=greedy)
             except KeyboardInterrupt:
                 if not interrupt.is_set():
                     raise
-            return [(one, journal.episodes[one]) for one in places if one in journal.episodes]
+            played = journal.episodes
+            return [(place, played[place]) for place in places if place in played]
 
         for first in range(0, total, len(environments)):
             places = journal.missing(first, len(environments))
@@ -201,12 +201,12 @@ def play_missing(
 
 
 def write_figures(evaluation: EvaluationRun, journal: Journal, findings: Findings) -> float:
-    """Write and print what the episodes amount to, and findings; returns the mean reward."""
+    """Write and print the figures of the episodes and the findings; return the mean reward."""
     settings, episodes = evaluation.cfg.evaluation, evaluation.episodes
     passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at)
     findings = Findings(figures=passes) | findings
     record(evaluation, settings.transcripts, findings)
-    estimates = {name: one.mean for name, one in findings.figures.items()}
+    estimates = {name: figure.mean for name, figure in findings.figures.items()}
     metrics = {**prefixed(summarize(episodes) | estimates, "eval/"), **findings.metrics}
     evaluation.folder.append_metrics({"step": 0, **metrics})
     show({**intervals(episodes), **findings.figures}, len(episodes), settings.samples)
@@ -216,51 +216,47 @@ def write_figures(evaluation: EvaluationRun, journal: Journal, findings: Finding
 def estimate_passes(
     episodes: Mapping[int, Episode], samples: int, chosen: Sequence[int]
 ) -> dict[str, Interval]:
-    """pass@k over the tasks that were played as often as they were to be.
+    """Estimate pass@k over the tasks whose samples were all played.
 
     Args:
-        episodes: by their place; the samples of a task lie beside each other.
-        samples: of each task. A single one gives no estimate that `accuracy` does not.
-        chosen: the numbers k.
+        episodes: episodes by place; the samples of a task have successive places.
+        samples: number of samples per task. With 1, `accuracy` already says everything.
+        chosen: values of k.
 
     Returns:
-        `pass@k` -> mean over tasks with its interval; empty where there is nothing to estimate.
+        `pass@k` -> mean over tasks with its interval; empty without complete tasks.
     """
     solved: dict[int, list[bool]] = {}
     for place, episode in episodes.items():
         if episode.solved is not None:
             solved.setdefault(place // samples, []).append(episode.solved)
-    counts = [(samples, sum(one)) for one in solved.values() if len(one) == samples]
+    counts = [(samples, sum(flags)) for flags in solved.values() if len(flags) == samples]
     if samples == 1 or not counts:
         return {}
     return {f"pass@{k}": over_tasks(counts, k) for k in chosen}
 
 
 def refuse_used(folder: RunFolder) -> None:
-    """Stop before one evaluation is mixed with another.
-
-    Raises:
-        SettingError: the folder holds figures, or episodes, already.
-    """
-    if any(one.exists() for one in (folder.metrics, folder.episodes, folder.replies)):
+    """Refuse a folder that holds the figures or episodes of another evaluation (`SettingError`)."""
+    if any(path.exists() for path in (folder.metrics, folder.episodes, folder.replies)):
         raise SettingError(
             f"{str(folder.path)!r} holds the figures of another run; pass another folder with"
-            " hydra.run.dir=<folder>, or resume=true to go on with an evaluation that ended early"
+            " hydra.run.dir=<folder>, or resume=true to continue an evaluation that ended early"
         )
 
 
-def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
+def show(figures: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
     """Print the figures with their 95 % intervals."""
-    rows = [(k, f"{one.mean:.3f}", f"{one.low:.3f} to {one.high:.3f}") for k, one in found.items()]
+    rows = [(k, f"{v.mean:.3f}", f"{v.low:.3f} to {v.high:.3f}") for k, v in figures.items()]
     title = f"{episodes} episodes, 95 % intervals"
     Console().print(text_table(title, ("metric", "mean", "interval"), rows, whole="others"))
     if samples > 1:
-        print(f"pass@k is over tasks; other intervals take {samples} plays of one as independent")
+        print(f"pass@k is over tasks; other intervals treat {samples} plays of one as independent")
 
 
 def _left(journal: Journal, total: int, folder: RunFolder) -> str:
     return (
-        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with:"
+        f"{len(journal.episodes)} of {total} episodes are done and saved; resume with:"
         f" {command('evaluate', folder.path, HydraConfig.get().overrides.task)}"
     )
 

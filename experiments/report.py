@@ -1,11 +1,10 @@
-"""Makes the report of a run, or of a folder of runs: one HTML file, with its pictures beside it.
+"""Write the report of a run, or of a folder of runs: one HTML file, and its pictures beside it.
 
     laconic report outputs/train/2026-01-31_12-00-00
     laconic report multirun/2026-01-31/12-00-00
 
-Works on whatever a folder holds. A run that is still going, was stopped or lost a file gets a
-report that says what is missing; of a sweep that is half done it says which runs are in the means
-and where the others stand. Knows nothing of Hydra but the places where it records overrides.
+It reports on runs in any state. The report of a running, stopped or damaged run lists the missing
+parts. The report of an unfinished sweep lists the runs in the means and the state of the others.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ from laconic.experiments.reporting.words import text_table
 PAGE = "report.html"
 PICTURES = "report"
 _PRINTED = 5
-"""Columns of a sweep's table that are printed."""
+"""Number of printed columns of a sweep's table."""
 _WIDE, _NARROW = 116, 100
-"""Width from which a change is printed with its interval, and from which levels take one line."""
+"""Minimum widths to print changes with intervals, and to print levels on one line."""
 
 
 def write_report(folder: Path, console: Console | None = None) -> Path:
     """Write the report of a folder into it.
 
     Args:
-        folder: a run folder, or a folder with run folders at any depth below.
-        console: where the table, the warnings and the paths are printed; None prints nothing.
+        folder: a run folder, or a folder with run folders at any depth.
+        console: console for the table, the warnings and the paths; None prints nothing.
 
     Returns:
-        The path of the page.
+        Path of the page.
 
     Raises:
-        FileNotFoundError: the folder does not exist, or there is no run in it.
+        FileNotFoundError: the folder does not exist, or holds no run.
         OSError: the folder cannot be written to.
-        SettingError: a link in it leads out of it.
+        SettingError: a link in the folder leads out of it.
     """
     folder = Path(folder).resolve()
     if not folder.is_dir():
@@ -58,13 +57,13 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
         )
     if sweep.is_run(folder):
         return _write_run(folder, console)
-    found = sweep.find_runs(folder)
-    if not found:
+    runs = sweep.find_runs(folder)
+    if not runs:
         raise FileNotFoundError(
-            f"expected a run folder (with metrics.jsonl) or a folder of such; {str(folder)!r} has"
-            " none. Name the folder that experiments.train printed, or one above it."
+            f"expected a run folder (with metrics.jsonl) or a folder of runs; {str(folder)!r} has"
+            " none. Name the folder that laconic train printed, or one above it"
         )
-    return _write_sweep(folder, found, console)
+    return _write_sweep(folder, runs, console)
 
 
 def _write_run(folder: Path, console: Console | None) -> Path:
@@ -87,7 +86,7 @@ def print_run(run: Run, console: Console) -> None:
     if console.width < _WIDE:
         rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
     if console.width < _NARROW:
-        # Intervals go below their means, so that no label and no number is broken at 80.
+        # Intervals go below their means, so that labels and numbers fit 80 columns.
         columns = [column.replace(" ", "\n") for column in columns]
         rows = [
             (name, *(level.replace(" [", "\n[") for level in levels), change.replace(", ", "\n"))
@@ -97,10 +96,10 @@ def print_run(run: Run, console: Console) -> None:
     _print_table(console, f"{name}: {run.state}", columns, rows)
 
 
-def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -> Path:
-    runs = [read_run(one) for one in found]
-    sorted_out = sweep.sort_out(runs)
-    document, pictures = frontier.document(folder, runs, sorted_out)
+def _write_sweep(folder: Path, paths: Sequence[Path], console: Console | None) -> Path:
+    runs = [read_run(path) for path in paths]
+    grouped = sweep.sort_out(runs)
+    document, pictures = frontier.document(folder, runs, grouped)
     path = _save(folder, document, pictures)
     if console:
         for run in runs:
@@ -108,16 +107,16 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
         _print_lines(
             console,
             "left out: ",
-            [f"{run.folder.name}: {reason}" for run, reason in sorted_out.left_out],
+            [f"{run.folder.name}: {reason}" for run, reason in grouped.left_out],
         )
         _print_lines(console, "runs: ", [", ".join(standing.counts(folder, runs))])
         name = title(facts_of_all(runs), folder.name)
         heading = f"{name}: 95 % intervals over seeds and tasks"
-        # A terminal has no room for more; the page has the rest.
-        for name, one in sorted_out.environments.items():
-            rows = [row[:_PRINTED] for row in sweep.rows(one)]
-            heads = sweep.columns(one)[:_PRINTED]
-            several = len(sorted_out.environments) > 1
+        # The page has the columns that a terminal has no room for.
+        for name, part in grouped.environments.items():
+            rows = [row[:_PRINTED] for row in sweep.rows(part)]
+            heads = sweep.columns(part)[:_PRINTED]
+            several = len(grouped.environments) > 1
             _print_table(console, f"{heading}; {name}" if several else heading, heads, rows)
         _print_paths(console, path, pictures)
     return path
@@ -138,7 +137,7 @@ def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
 def _print_table(
     console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    # Names may fold, but never lose their end, where settings differ; numbers stay whole.
+    # Names may wrap, but are never cut, because settings may differ at their ends.
     table = text_table(title, columns, rows, whole="others")
     console.print(table if rows else Text(printable(f"{title}: no evaluation yet")))
 
@@ -157,7 +156,7 @@ def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> N
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Report on the folder named on the command line."""
+    """Write the report of the folder on the command line."""
     parser = argparse.ArgumentParser(prog="laconic report", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", type=Path, help="a run folder, or a multirun folder")

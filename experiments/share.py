@@ -4,9 +4,9 @@
     laconic share outputs/mine --folder shared
 
 A new repository is private unless `--public` is given. Log in once before (`hf auth login`), or set
-HF_TOKEN. There is one repository for a team: a policy that all agents share lies in it, and each of
-several policies lies in a folder named after its agent. `--folder` writes what would be sent, and
-sends nothing.
+HF_TOKEN. A team has one repository: a policy that all agents share is at its top, and each of
+several policies is in a folder named after its agent. `--folder` writes the files locally and sends
+nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def share(options: argparse.Namespace) -> str:
-    """Write the folder or send it; return a line that tells where it is."""
+    """Write the folder or send it; return a line with its address."""
     settings = {"base": options.base, "license": options.license}
     if options.folder is not None:
         assemble(options.run, options.folder, None, **settings)
@@ -60,14 +60,14 @@ def share(options: argparse.Namespace) -> str:
 def assemble(
     run: Path, folder: Path, name: str | None, *, base: str | None, license: str | None
 ) -> None:
-    """Put the policies of a run and their card into a new folder; the run stays as it is.
+    """Copy the policies of a run and their card to a new folder.
 
     Args:
         run: a run folder.
         folder: a new folder.
-        name: of the repository on the hub; None where there is none yet.
-        base: name on the hub of the base of adapters; None takes the recorded one.
-        license: as the hub names it; None leaves it open.
+        name: name of the repository on the hub; None if there is none yet.
+        base: name on the hub of the adapters' base model; None takes the recorded one.
+        license: name of the license on the hub; None for none.
 
     Raises:
         SettingError: the run has no policies, the folder exists, a link leads out of the policies,
@@ -76,15 +76,15 @@ def assemble(
     policy = run / "policy"
     if not (policy / TEAM).is_file():
         raise SettingError(
-            f"{str(run)!r} has no policies with a {TEAM}; a training leaves them when it ends"
+            f"{str(run)!r} has no policies with a {TEAM}; a training writes them when it ends"
             " (resume=true continues one that was killed)"
         )
     if folder.exists():
         raise SettingError(f"{str(folder)!r} exists already; name a new folder")
     if strange := find_unsafe_path(policy):
         raise SettingError(
-            f"{str(policy)!r} is not shared: {strange}, and what it leads to would be sent; remove"
-            " it, or put the file itself in its place"
+            f"{str(policy)!r} is not shared: {strange}, and its target would be sent; remove it, or"
+            " replace it by the file itself"
         )
     bases = {path: _public_base(path, base) for path in policy.rglob(ADAPTER)}
     shutil.copytree(policy, folder, symlinks=True)
@@ -114,7 +114,7 @@ def _public_base(adapter: Path, base: str | None) -> str:
     recorded = base or base_model(adapter)
     if base is None and (not recorded or recorded.startswith(LOCAL)):
         raise SettingError(
-            f"the adapters belong to the base model {recorded!r}, which nobody else has; pass"
+            f"the adapters belong to the base model {recorded!r}, which is not on the hub; pass"
             " --base <its name on the hub>"
         )
     return recorded
@@ -125,10 +125,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("repository", nargs="?", help="name on the hub, <owner>/<name>")
-    parser.add_argument("--folder", type=Path, help="write what would be sent here, send nothing")
+    parser.add_argument("--folder", type=Path, help="write the files here and send nothing")
     parser.add_argument("--public", action="store_true", help="make a new repository public")
     parser.add_argument("--base", help="name on the hub of the adapters' base model")
-    parser.add_argument("--license", help="as the hub names it, e.g. apache-2.0")
+    parser.add_argument("--license", help="license, with its name on the hub, e.g. apache-2.0")
     parser.add_argument("--message", help="message of the commit")
     return parser
 

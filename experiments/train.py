@@ -28,8 +28,7 @@ from laconic.experiments.session import run_state, setup, sweep_result
 from laconic.experiments.session.checks import check_train
 from laconic.experiments.session.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.session.evaluation import EvaluationRun, evaluate
-from laconic.experiments.session.header import header, unseen
-from laconic.experiments.session.limits import tell_start
+from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
 from laconic.experiments.session.preparation import common_folder, context_of, prepare
 from laconic.experiments.session.progress import Progress
@@ -58,9 +57,9 @@ def main(cfg: DictConfig) -> float | list[float]:
     folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
     # A run without a row has nothing to resume.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
-    processes.main(lambda: tell(cfg, folder.path))
+    processes.main(lambda: print_header(cfg, folder.path))
     run = prepare(cfg, folder, team, processes)
-    processes.main(lambda: tell_start(team, run.environments[0]))
+    processes.main(lambda: print_start(team, run.environments[0]))
     if resumed:
         run_state.restore(run)
     processes.main(lambda: folder.rewind(run.step))
@@ -74,7 +73,7 @@ def main(cfg: DictConfig) -> float | list[float]:
             run_state.write_status(run, state)
         loggers.close(state)
         if isinstance(error, KeyboardInterrupt):
-            run_state.tell_how_to_go_on(run)
+            run_state.print_resume_command(run)
         raise
     done = run.step == run.total
     run.warnings += loggers.close("finished" if done else "interrupted")
@@ -85,7 +84,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     return sweep_result.select(cfg.sweep_metric, read_rows(folder.metrics))
 
 
-def tell(cfg: DictConfig, folder: Path) -> None:
+def print_header(cfg: DictConfig, folder: Path) -> None:
     """Print the team, environment and folder of the run, and a warning for unsuited weights."""
     lines = header(cfg, HydraConfig.get().runtime.choices, folder)
     for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
@@ -138,7 +137,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
 
 
 def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
-    """Describe what an episode costs and earns before training; empty where tokens are free."""
+    """Describe the cost and reward of an episode before training; empty if tokens are free."""
     prefix = "eval/"
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
@@ -148,7 +147,7 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
 
 
 def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
-    """Update the learner and evaluate where it is due; step 0 is the evaluation before training.
+    """Update the learner and evaluate if due; step 0 is the evaluation before training.
 
     An evaluation uses the price of its step.
     """
@@ -243,10 +242,10 @@ def sync(run: run_state.TrainingRun) -> None:
 
 
 def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
-    """Play the groups of a step at its price: those of all processes, or ahead of time one's own.
+    """Play the groups of a step at its price; ahead of time only those of this process.
 
     Returns:
-        The price, None where tokens have none, and the groups.
+        The price, None if tokens have none, and the groups.
     """
     settings, seed, environments = run.cfg.train, run.cfg.seed, run.environments
     if run.ahead is not None:
@@ -260,13 +259,13 @@ def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, li
     keys = setup.task_keys(environments[0])
     starts = setup.draw_starts(keys, settings.tasks_per_step, seed, step)
     play = partial(run.collect, environments, run.policies)
-    members, drawn = settings.group_size, setup.sampling_seed(seed, step, run.processes.rank)
+    members, step_seed = settings.group_size, setup.sampling_seed(seed, step, run.processes.rank)
     if run.processes.count == 1:
-        return price, play(starts, members, seed=drawn)
+        return price, play(starts, members, seed=step_seed)
     if run.ahead is not None:
-        return price, play(run.processes.local_shard(starts), members, seed=drawn)
+        return price, play(run.processes.local_shard(starts), members, seed=step_seed)
     return price, run.processes.map_sharded(
-        starts, lambda own: play(own, members, seed=drawn), unshard=not run.engine.keeps_copies
+        starts, lambda own: play(own, members, seed=step_seed), unshard=not run.engine.keeps_copies
     )
 
 

@@ -1,7 +1,7 @@
-"""Write the model card of a run's policies: what they are, their figures, how to load them.
+"""Write the model card of a run's policies: description, figures, and commands to load them.
 
-A card is made of the run folder alone, with the metadata of the hub (`huggingface_hub.ModelCard`).
-Paths of this machine are shown by their last part. The text is the template `card.md`.
+A card uses only the run folder, and has the metadata of the hub (`huggingface_hub.ModelCard`).
+Local paths are reduced to their last part. The text is the template `card.md`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ METRICS = (
     *("accuracy", "score", "reward"),
     *("tokens_said", "tokens_read", "tokens_thought", "silence_rate"),
 )
-"""Figures that the metadata repeats."""
+"""Metrics in the metadata."""
 PRIVATE = ("logger", "resume")
 """Settings of a run that a card leaves out."""
 NOT_OF_THE_POLICY = ("agent.model", "agent.optimizer", "agent.lora.base")
@@ -42,12 +42,12 @@ NOT_OF_THE_POLICY = ("agent.model", "agent.optimizer", "agent.lora.base")
 ADAPTER = "adapter_config.json"
 """File of a policy that is an adapter; it names the base model."""
 LOCAL = (".", "/", "~")
-"""Beginnings of a model's name that is a folder of this machine."""
+"""Beginnings of a model's name that is a local folder."""
 _PATH = re.compile(r"(?<![\w.:/}>])(?:~|\.{1,2})?(?:/[\w.+-]+)+/?")
 
 
 class Markdown(str):
-    """A text that is markdown already; the card shows all other texts letter by letter."""
+    """Text that is already Markdown; the card escapes all other texts."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ def fenced(text: str, kind: str) -> Markdown:
 
 
 def public(text: str) -> str:
-    """Return a text with the last part of each path of this machine, in angle brackets."""
+    """Replace each local path in a text by its last part in angle brackets."""
     homeless = text.replace(str(Path.home()), "~")
     return _PATH.sub(lambda path: f"<{Path(path[0]).name}>", homeless)
 
@@ -135,8 +135,8 @@ def model_card(
     Args:
         run: the run.
         policy: folder of the policies.
-        repository: their name on the hub, for the commands; None takes the folder's name.
-        license: as the hub names it; None leaves it open.
+        repository: name of the repository on the hub, for the commands; None takes the folder's.
+        license: name of the license on the hub; None for none.
     """
     team: dict[str, str | None] = read_json(policy / TEAM)
     name = repository or policy.resolve().parent.name
@@ -232,7 +232,7 @@ def _members(run: Run) -> list[Mapping[str, Any]]:
 
 
 def _bases(run: Run, policy: Path) -> set[str]:
-    """Return the models on the hub that training began with."""
+    """Return the models on the hub that training started from."""
     models = {str(member["model"]) for member in _members(run) if member.get("model")}
     models |= {base_model(file) for file in policy.rglob(ADAPTER)}
     return {name for name in models if not name.startswith(LOCAL) and not Path(name).exists()}
@@ -255,9 +255,9 @@ def _silence_words(run: Run) -> list[str]:
 
 
 def _environment(env: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
-    """Return the overrides that turn the named environment into the run's.
+    """Return the overrides that turn the named environment into that of the run.
 
-    They are read from the run's settings, because teams and experiments may set some too.
+    They come from the run's settings, because teams and experiments may also set some.
     """
     file = CONF / "env" / f"{env.get('name')}.yaml"
     if not file.is_file():
@@ -275,7 +275,7 @@ def _environment(env: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
 
 
 def _with_base(path: Path) -> dict[str, Any]:
-    """Read a yaml with those that it inherits in its own place (`base/dialogue@_here_`)."""
+    """Read a YAML file merged with those that it inherits (`base/dialogue@_here_`)."""
     settings = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(path)))
     names = [name for name in settings.pop("defaults", ()) if name != "_self_"]
     parents = [_with_base(path.parent / f"{name.removesuffix('@_here_')}.yaml") for name in names]

@@ -1,11 +1,11 @@
-"""Shows how the advantages of a training group came about, number by number.
+"""Explain the advantages of a training group, number by number.
 
     laconic explain outputs/mine step=20
 
-Takes the group of `groups.jsonl` whose step is nearest (the last one without `step`) and prints,
-for each agent and episode, what the task paid (T), what the words cost (C), the share of it that
-was charged (w), what is compared (X = T - w C), the center and the scale of the comparison, and the
-advantage A = (X - center) / scale.
+Takes the group of `groups.jsonl` with the nearest step (without `step`, the last group). Prints for
+each agent and episode the task part T, the cost C of its tokens, the charge factor w, the compared
+value X = T - w C, the center and the scale of the comparison, and the advantage
+A = (X - center) / scale.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="laconic explain", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("step", nargs="?", help="step=N: the training step; the last without it")
-    given = parser.parse_args(arguments)
+    parser.add_argument("step", nargs="?", help="training step, step=N; default: the last")
+    options = parser.parse_args(arguments)
     try:
-        step = step_of(given.step)
-        lines = list(show(group_of(given.run, step)))
+        step = step_of(options.step)
+        lines = list(show(group_of(options.run, step)))
     except (KeyError, IndexError, TypeError, AttributeError):
         complain(
-            f"error: {str(given.run / 'groups.jsonl')!r} does not hold groups as this version of"
+            f"error: {str(options.run / 'groups.jsonl')!r} does not hold groups as this version of"
             " laconic writes them"
         )
         sys.exit(1)
@@ -49,7 +49,7 @@ def step_of(text: str | None) -> int | None:
     """Read `step=20`, or a plain number.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text has another form.
     """
     if text is None:
         return None
@@ -71,7 +71,7 @@ def group_of(folder: Path, step: int | None) -> dict[str, Any]:
     if row is None:
         raise ValueError(
             f"{str(folder)!r} has no group in groups.jsonl; a run of a learner that compares"
-            " groups (learner=gspo) writes one in its first update and in every tenth"
+            " groups (learner=gspo) writes one in its first update and in every tenth update"
         )
     return row
 
@@ -103,7 +103,7 @@ def _cells(sequence: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -
 
 
 def _worked(sequence: Mapping[str, Any]) -> str:
-    """Write out the sum of one advantage; empty where its parts are not known."""
+    """Write one advantage as a sum; empty if its parts are unknown."""
     if sequence.get("scale") is None or "factor" not in sequence:
         return ""
     task, cost, factor, center, scale, advantage = (

@@ -1,4 +1,4 @@
-"""The page of many runs: accuracy or score against tokens said, and a table of settings."""
+"""Page of many runs: accuracy or score against tokens said, and a table of settings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
-    """What runs are after against tokens spent: a faint mark for a run, a strong one for a mean."""
+    """Draw the main metric against tokens spent: faint marks for runs, strong ones for means."""
     goal = sweep.goal
-    settings = [one for one in sweep.settings if one.after(goal) and one.after("tokens_spent")]
-    evaluations = [one for run in sweep.runs for one in (run.before, run.after) if one]
-    thinking = any("tokens_spent" in one.intervals for one in evaluations)
+    settings = [
+        setting
+        for setting in sweep.settings
+        if setting.after(goal) and setting.after("tokens_spent")
+    ]
+    evaluations = [entry for run in sweep.runs for entry in (run.before, run.after) if entry]
+    thinking = any("tokens_spent" in entry.intervals for entry in evaluations)
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
@@ -41,19 +45,19 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
             _mark(axes, setting, goal, style)
         runs = [run for setting in settings for run in setting.runs]
         _start(axes, runs, goal)
-        # Runs of one environment have one frontier each, if they have the same tasks.
-        told = [run.after.floors for run in runs if run.after and run.after.floors]
-        if goal == "accuracy" and told:
-            look.floors(axes, told[-1])
+        # Runs on the same tasks have the same frontiers.
+        frontiers = [run.after.floors for run in runs if run.after and run.after.floors]
+        if goal == "accuracy" and frontiers:
+            look.floors(axes, frontiers[-1])
         look.against_tokens(axes, goal, thinking)
         _limits(axes, share=goal == "accuracy")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 
     over = (
-        "Strong marks are means over seeds, their bars 95 % intervals over seeds and tasks; faint"
-        " marks are single runs."
+        "Strong marks are means over seeds with 95 % intervals over seeds and tasks; faint marks"
+        " are single runs."
         if several
-        else "One run a setting; bars are 95 % intervals over its evaluation tasks."
+        else "One run per setting; bars are 95 % intervals over its evaluation tasks."
     )
     caption = f"Last evaluation of each finished run. Up and to the left is better. {over}"
     name = "_".join(re.findall(r"[\w-]+", environment) + [f"{goal}_tokens"])
@@ -66,16 +70,16 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
 
 
 def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list[look.Picture]]:
-    """The page of a folder of runs and the pictures in it."""
-    found = sweep.environments
-    # One environment needs no name: it stands among the facts.
-    drawn = [
+    """Make the page of a folder of runs and its pictures."""
+    by_environment = sweep.environments
+    # A single environment is already among the facts.
+    pictures = [
         picture
-        for name, one in found.items()
+        for name, part in by_environment.items()
         for make in (frontier, of_settings)
-        if (picture := make(one, name if len(found) > 1 else ""))
+        if (picture := make(part, name if len(by_environment) > 1 else ""))
     ]
-    tables = [(name, columns(one), rows(one)) for name, one in found.items()]
+    tables = [(name, columns(part), rows(part)) for name, part in by_environment.items()]
     about = facts_of_all(runs)
     facts = [folder.name, f"{len(runs)} runs", *counts(folder, runs)]
     facts += [f"{len(sweep.runs)} in the means", f"{len(sweep.settings)} settings"]
@@ -87,12 +91,12 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
         about=about,
         warned=[f"{_name(folder, run)}: {words}" for run in runs for words in run.warnings],
         left_out=[f"{_name(folder, run)}: {reason}" for run, reason in sweep.left_out],
-        drawn=drawn,
+        drawn=pictures,
         shared=sweep.shared,
         tables=tables,
-        runs=[_listed(folder, run) for run in runs],
+        runs=[_list_entry(folder, run) for run in runs],
     )
-    return page, drawn
+    return page, pictures
 
 
 def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> None:
@@ -100,7 +104,7 @@ def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> No
     if tokens is None or reached is None:
         return
     if len(setting.runs) > 1:
-        # Only runs that have both metrics have a place in the picture.
+        # Only runs with both metrics are drawn.
         points = [
             (spent.mean, run.after.intervals[goal].mean)
             for run in setting.runs
@@ -113,7 +117,7 @@ def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> No
 
 
 def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
-    """Where training began, for reference."""
+    """Draw the figures before training, for reference."""
     tokens, reached = before(runs, "tokens_spent"), before(runs, goal)
     if tokens is None or reached is None:
         return
@@ -126,17 +130,17 @@ def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
 
 
 def _limits(axes: Axes, share: bool) -> None:
-    """Room around the marks, without leaving what is possible."""
+    """Set the limits of the axes around the marks, within the possible range."""
     axes.margins(0.08)
     low, high = axes.get_ylim()
-    # A narrow picture would make a point of accuracy look like a gulf.
+    # A narrow range would make one point of accuracy look like a large difference.
     middle, half = (low + high) / 2, max((high - low) / 2, 0.08)
     axes.set_ylim(max(middle - half, -0.02), min(middle + half, 1.02 if share else math.inf))
     axes.set_xlim(left=0)
 
 
-def _listed(folder: Path, run: Run) -> dict[str, str]:
-    """A line of the list of runs; `link` is empty where a run has no report of its own."""
+def _list_entry(folder: Path, run: Run) -> dict[str, str]:
+    """Return an entry of the list of runs; `link` is empty if the run has no report."""
     name = _name(folder, run)
     return {
         "name": name,

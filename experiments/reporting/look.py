@@ -2,8 +2,8 @@
 
 matplotlib and pillow come with the extra `pictures`. Without them no picture is drawn.
 
-The palette is that of M. Okabe and K. Ito, "Color universal design" (2008): its colours can be told
-apart with every common form of colour blindness. Kinds are told apart by shape as well.
+The palette is that of M. Okabe and K. Ito, "Color universal design" (2008): its colors can be told
+apart with every common form of color blindness. Marks also differ in shape.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["INK", "draw", "in_percent", "mark", "marks"]
 LEFT_OUT = (
     "left out, because matplotlib or pillow is missing; pip install 'laconic[pictures]' brings them"
 )
-"""What to tell a user about pictures where they cannot be drawn."""
+"""Message for the user if pictures cannot be drawn."""
 INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
 """Colors of text and lines, of labels, and of the grid."""
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -41,9 +41,9 @@ PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
 PALETTE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 120
-"""Points of one line that a page tells of."""
-_COLOURS = 128
-"""Colours of a picture: its palette and what smooths the edges."""
+"""Maximum number of labeled points per line."""
+_COLORS = 128
+"""Number of colors of a picture: the palette and shades that smooth the edges."""
 _REACHED = {"accuracy": "tasks solved", "score": "score of an episode"}
 
 _STYLE: Any = {
@@ -73,7 +73,7 @@ _STYLE: Any = {
     "legend.labelcolor": INK,
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
-    # Overrides are shown as they are: a dollar sign in one is no formula.
+    # Overrides are plain text: a dollar sign does not begin a formula.
     "text.parse_math": False,
     "text.color": INK,
     "xtick.color": MUTED,
@@ -92,16 +92,16 @@ class Picture:
     name: str
     """File name without its ending."""
     caption: str
-    """What it shows, in one or two sentences; also read to those who cannot see it."""
+    """Caption of one or two sentences; also the text for screen readers."""
     png: bytes
-    """The picture itself; empty where the extra `pictures` is missing."""
+    """Picture as PNG; empty if the extra `pictures` is missing."""
     wide: bool = False
-    """True when it needs the whole width of a page."""
+    """True if the picture needs the whole width of a page."""
     points: tuple[tuple[float, float, str], ...] = ()
     """Labels of points for a page: percent from the left, percent from the top, text."""
 
     def save(self, folder: Path) -> None:
-        """Write the picture into a folder; print a note where it could not be drawn."""
+        """Write the picture into a folder; print a note if it could not be drawn."""
         if self.png:
             (folder / f"{self.name}.png").write_bytes(self.png)
         else:
@@ -113,11 +113,11 @@ class Point:
     """A point of a line that has a name (`gid`)."""
 
     place: tuple[float, float]
-    """Percent of the picture from the left and from the top."""
+    """Position in the picture, percent from the left and from the top."""
     name: str
-    """The name of its line."""
+    """Name of the line."""
     at: tuple[float, float]
-    """Its coordinates."""
+    """Coordinates in the data."""
 
 
 @functools.cache
@@ -127,24 +127,24 @@ def can_draw() -> bool:
 
 
 def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
-    """As `drawn`, without the points."""
-    return drawn(width, height, panels, paint)[0]
+    """Draw a picture as `draw_with_points` does, and return only the PNG."""
+    return draw_with_points(width, height, panels, paint)[0]
 
 
-def drawn(
+def draw_with_points(
     width: float, height: float, panels: int, paint: Callable[..., None]
 ) -> tuple[bytes, list[Point]]:
-    """Paint a picture in the report's style, without a window or global state of matplotlib.
+    """Draw a picture in the style of reports, without a window or global state of matplotlib.
 
     Args:
-        width: in inches.
-        height: in inches.
+        width: width, inches.
+        height: height, inches.
         panels: number of axes that `paint` gets.
-        paint: draws on the axes.
+        paint: function that draws on the axes.
 
     Returns:
         The picture as PNG, and at most `_MOST_POINTS` points of each named line. Both are empty
-        where the extra `pictures` is missing.
+        if the extra `pictures` is missing.
     """
     if not can_draw():
         return b"", []
@@ -159,25 +159,25 @@ def drawn(
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, panels, squeeze=False)[0]
         paint(*axes)
-        return _png(figure), [one for panel in axes for one in _named(panel, figure)]
+        return _png(figure), [point for panel in axes for point in _points(panel, figure)]
 
 
 def _png(figure: Figure) -> bytes:
-    """A figure as PNG of few colours, a third as large as with all; equal runs give equal files."""
+    """Save a figure as PNG with few colors, a third of the size; equal runs give equal files."""
     from PIL import Image
 
     buffer, small = io.BytesIO(), io.BytesIO()
     figure.savefig(buffer, format="png")
     whole = Image.open(buffer)
-    few = whole.convert("RGB").quantize(
-        _COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    reduced = whole.convert("RGB").quantize(
+        _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
-    few.save(small, "PNG", optimize=True, dpi=whole.info["dpi"])
+    reduced.save(small, "PNG", optimize=True, dpi=whole.info["dpi"])
     return small.getvalue()
 
 
-def _named(axes: Axes, figure: Figure) -> Iterator[Point]:
-    """The points of the named lines of one panel, where the layout has put them."""
+def _points(axes: Axes, figure: Figure) -> Iterator[Point]:
+    """Yield the points of a panel's named lines, after the layout."""
     for line in axes.lines:
         if name := line.get_gid():
             xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
@@ -188,15 +188,15 @@ def _named(axes: Axes, figure: Figure) -> Iterator[Point]:
 
 
 def placeholder(axes: Axes, words: str) -> None:
-    """Write words on axes where there is nothing to draw."""
+    """Write words on axes that have no data."""
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=MUTED)
 
 
 def marks(count: int) -> list[tuple[str, str]]:
-    """As many pairs of colour and shape; the first 49 differ."""
-    # The shape moves on at another pace than the colour.
+    """Return this number of pairs of color and shape; the first 49 differ."""
+    # The shape changes at another pace than the color.
     return [
         (PALETTE[i % len(PALETTE)], MARKERS[(i + i // len(PALETTE)) % len(MARKERS)])
         for i in range(count)
@@ -213,22 +213,22 @@ def mark(
     hollow: bool = False,
     **more: Any,
 ) -> None:
-    """Draw one point, horizontally and vertically with a bar for its interval.
+    """Draw one point with horizontal and vertical bars for its intervals.
 
-    What is `hollow` is white within; `more` goes to both drawings of matplotlib.
+    A `hollow` mark is white inside; `more` are arguments for both calls of matplotlib.
     """
-    (colour, shape), (x, y) = look, at
-    bars: Any = {"fmt": "none", "ecolor": colour, "elinewidth": 1.4, "capsize": 3, "zorder": 4}
+    (color, shape), (x, y) = look, at
+    bars: Any = {"fmt": "none", "ecolor": color, "elinewidth": 1.4, "capsize": 3, "zorder": 4}
     axes.errorbar(x.mean, y.mean, xerr=_reach(x), yerr=_reach(y), **bars, **more)
     axes.plot(
         x.mean,
         y.mean,
         linestyle="none",
         marker=shape,
-        color=colour,
+        color=color,
         markersize=size,
-        markerfacecolor="white" if hollow else colour,
-        markeredgecolor=colour if hollow else "white",
+        markerfacecolor="white" if hollow else color,
+        markeredgecolor=color if hollow else "white",
         markeredgewidth=1.6 if hollow else 1.0,
         zorder=5,
         label=name,
@@ -237,7 +237,7 @@ def mark(
 
 
 def floors(axes: Axes, lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """Draw the fewest tokens at each accuracy, (tokens, accuracy) corners by name, broken lines."""
+    """Draw frontiers, the fewest tokens at each accuracy: name -> (tokens, accuracy) corners."""
     for (name, corners), dash in zip(lines.items(), ((1, 1.5), (3, 2), (6, 2)), strict=False):
         x, y = zip(*corners, strict=True)
         style: Any = {"color": MUTED, "linewidth": 1.3, "linestyle": (0, dash), "zorder": 2}
@@ -245,7 +245,7 @@ def floors(axes: Axes, lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
 
 
 def against_tokens(axes: Axes, goal: str, thinking: bool = False) -> None:
-    """Name the axes of a picture of accuracy or score against tokens said, and thought if any."""
+    """Label the axes of a picture of accuracy or score against tokens."""
     tokens = "tokens said and thought" if thinking else "tokens said"
     axes.set(xlabel=f"{tokens} in an episode (fewer is better)", ylabel=_REACHED[goal])
     ticks(axes.yaxis, 8)
@@ -262,7 +262,7 @@ def ticks(axis: Axis, count: int, integer: bool = False) -> None:
 
 
 def in_percent(*axes: Axis) -> None:
-    """Write the shares on axes in percent."""
+    """Show the fractions on axes in percent."""
     from matplotlib.ticker import PercentFormatter
 
     for axis in axes:
@@ -270,7 +270,7 @@ def in_percent(*axes: Axis) -> None:
 
 
 def _reach(interval: Interval) -> NDArray[np.float64] | None:
-    """How far an interval goes down and up from its mean, (2, 1); None where it is not known."""
+    """Return the lengths of an interval below and above its mean, (2, 1); None if unknown."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return None
     low, high = interval.mean - interval.low, interval.high - interval.mean

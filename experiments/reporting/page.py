@@ -1,8 +1,8 @@
-"""Fills the templates of a report: everything that comes from outside is escaped on its way in.
+"""Fill the templates of a report, with every value escaped.
 
-What agents say is hostile input: every value passes `visible` and the escaping of jinja2, and the
-page's policy admits one style sheet and one script, ours, by their hashes. A page is one file;
-style, script and pictures are inside it.
+Messages of agents are hostile input: every value passes `visible` and the escaping of jinja2. The
+content security policy of the page allows only its own style sheet and script, by their hashes. A
+page is one file that contains style, script and pictures.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _BRACKET = re.compile(r"\[[^\]]*\]")
 
 
 def visible(text: object, longest: int = _LONGEST) -> str:
-    """Text without control characters, of at most `longest` characters; still to be escaped.
+    """Replace control characters and cut a text to `longest` characters; it is not escaped yet.
 
-    What is cut is counted at the end; markup of a template is left as it is.
+    The end of a cut text says how much is missing. Markup of a template stays unchanged.
     """
     if isinstance(text, Markup):
         return text
@@ -43,33 +43,33 @@ def visible(text: object, longest: int = _LONGEST) -> str:
 
 
 def fill(template: str, **values: Any) -> str:
-    """A whole document from `run.html` or `sweep.html`.
+    """Make a whole document from `run.html` or `sweep.html`.
 
     Raises:
-        jinja2.UndefinedError: the template shows a value that is not given.
+        jinja2.UndefinedError: the template needs a value that is missing.
     """
     ours = {name: Markup((TEMPLATES / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
     return _PAGES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
 
 
 def _whole(text: object) -> Markup:
-    """A long text, cut later than others."""
+    """Escape a long text, with a higher limit than other texts."""
     return escape(visible(text, _LONGEST_FILE))
 
 
 def _hash(text: str) -> Markup:
-    """What a content security policy calls a text that stands in the page."""
+    """Return the hash of a text in the syntax of a content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return Markup(f"'sha256-{base64.b64encode(digest).decode('ascii')}'")
 
 
 def _address(png: bytes) -> Markup:
-    """A picture as an address, so that it lies inside the page."""
+    """Return a picture as a data address, so that the page contains it."""
     return Markup(f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}")
 
 
 def _aside(text: object) -> Markup:
-    """Text in which everything in square brackets steps back."""
+    """Mark everything in square brackets as secondary."""
     whole = str(escape(visible(text)))
     return Markup(_BRACKET.sub(r'<span class="aside">\g<0></span>', whole))
 

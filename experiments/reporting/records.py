@@ -1,7 +1,7 @@
-"""What a run folder holds: records that evaluations write, `read_run` reads and pages show.
+"""Records of a run folder: evaluations write them, `read_run` reads them, and pages show them.
 
-The fields of `Transcript` and `Said` are, in this order, the keys of `transcripts.jsonl`; those of
-thoughts are there in episodes in which somebody thinks, and acts where somebody acts.
+The fields of `Transcript` and `Said` are the keys of `transcripts.jsonl`, in this order. Keys of
+thoughts and acts are left out of episodes without any.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from laconic.learners.metrics import Interval
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one evaluation found."""
+    """Figures of one evaluation."""
 
     step: int
-    """Training steps before it; 0 is before training."""
+    """Number of training steps before the evaluation; 0 is before training."""
     episodes: int
-    """Episodes played; 0 where it is not known."""
+    """Number of episodes; 0 if unknown."""
     intervals: Mapping[str, Interval]
-    """Metric name without prefix -> mean and interval; NaN ends where there is none."""
+    """Metric name without prefix -> mean and interval; the ends are NaN if unknown."""
     floors: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
-    """Name of a frontier -> (tokens, accuracy) of its corners; empty where there is none."""
+    """Name of a frontier -> (tokens, accuracy) of its corners; empty if unknown."""
 
     def figure(self, name: str) -> Interval | None:
-        """A metric, None where it is not known; where nobody thinks, said is all that is spent."""
-        found = self.intervals.get(name)
-        return self.intervals.get("tokens_said") if not found and name == "tokens_spent" else found
+        """Return a metric; None if unknown. Without thoughts, tokens spent are those said."""
+        figure = self.intervals.get(name)
+        if not figure and name == "tokens_spent":
+            return self.intervals.get("tokens_said")
+        return figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,92 +43,92 @@ class Said:
     """One turn of a transcript."""
 
     agent: str
-    """Who spoke."""
+    """Name of the agent."""
     round: int
     """Round, from 0."""
     text: str
-    """What was published; empty for silence."""
+    """Published message; empty for silence."""
     tokens: int
-    """Tokens charged."""
+    """Number of tokens of the message."""
     cut: bool
-    """True when the message was over budget."""
+    """True if the message was over budget."""
     informed: bool | None
-    """Whether the agent held something useful; None: not known."""
+    """True if the agent held something useful; None if unknown."""
     truncated: bool
-    """True when the reply was stopped by its limit before it had ended."""
+    """True if a limit ended the reply early."""
     read: str
-    """What the agent read before it spoke; empty where it was not recorded."""
+    """Text that the agent read before the message; empty if not recorded."""
     thought: str
-    """What it thought between the two, which nobody else read."""
+    """Private thought before the message."""
     tokens_thought: int
-    """Tokens of that."""
+    """Number of tokens of the thought."""
     act: str = ""
-    """What the agent did, in a world that is played by acts."""
+    """Act of the agent, in a world that is played by acts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One evaluation episode in full."""
+    """One whole evaluation episode."""
 
     step: int
-    """Training steps of the policies that played it."""
+    """Number of training steps of the policies."""
     task: str
     """Key of the task."""
     question: str
-    """What was asked."""
+    """Question of the task."""
     statements: tuple[str, ...]
-    """The facts of the task."""
+    """Facts of the task."""
     reference: str
-    """The right answer."""
+    """Correct answer."""
     messages: tuple[Said, ...]
-    """All turns."""
+    """Turns of all agents."""
     solved: bool | None
-    """Whether the task was solved; None: not known."""
+    """True if the task was solved; None if unknown."""
     score: float | None
-    """Reward for the task, before any price is taken off; None: not known."""
+    """Task reward before any charge; None if unknown."""
     answer: str
-    """The answer that was graded."""
+    """Graded answer."""
     tokens_said: int | None
-    """Tokens of the whole team; None: not known."""
+    """Number of tokens that the team said; None if unknown."""
     tokens_thought: int | None
-    """Tokens that the whole team thought before speaking; None: not known, or none."""
+    """Number of tokens that the team thought; None if unknown or without thoughts."""
     rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Reward of each agent in each round; empty: not known."""
+    """Reward of each agent in each round; empty if unknown."""
     task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """What the task paid each agent in each round; the rest of the reward is the charge. Empty:
-    not known."""
+    """Task reward of each agent in each round; the rest of the reward is the charge. Empty if
+    unknown."""
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """What each agent's own tokens cost in each round; empty: not known."""
+    """Cost of each agent's own tokens in each round; empty if unknown."""
     ended_by: str = ""
-    """How the episode ended (`learners.episode.Episode.ended_by`); empty: not known."""
+    """Cause of the end (`learners.episode.Episode.ended_by`); empty if unknown."""
 
     def row(self) -> dict[str, Any]:
-        """Return the row of `transcripts.jsonl`, without keys that would be empty in all of it."""
-        found = asdict(self)
+        """Return the row of `transcripts.jsonl`, without keys that are empty everywhere in it."""
+        row = asdict(self)
         for name in ("rewards", "task_rewards", "bills", "ended_by"):
-            if not found[name]:
-                del found[name]
-        if not any(one.thought for one in self.messages):
-            del found["tokens_thought"]
-            for said in found["messages"]:
-                del said["thought"], said["tokens_thought"]
-        if not any(one.act for one in self.messages):
-            for said in found["messages"]:
-                del said["act"]
-        return found
+            if not row[name]:
+                del row[name]
+        if not any(turn.thought for turn in self.messages):
+            del row["tokens_thought"]
+            for turn in row["messages"]:
+                del turn["thought"], turn["tokens_thought"]
+        if not any(turn.act for turn in self.messages):
+            for turn in row["messages"]:
+                del turn["act"]
+        return row
 
     def __str__(self) -> str:
-        """The episode as plain text, for a terminal or a notebook."""
+        """Return the episode as plain text, for a terminal or a notebook."""
         verdict = {True: "solved", False: "not solved", None: "verdict not known"}[self.solved]
         tokens = "" if self.tokens_said is None else f", {self.tokens_said} tokens"
-        said = [
-            f"{one.agent}, round {one.round + 1}: {join_act(one.text, one.act) or '(silent)'}"
-            for one in self.messages
+        turns = [
+            f"{turn.agent}, round {turn.round + 1}: {join_act(turn.text, turn.act) or '(silent)'}"
+            for turn in self.messages
         ]
         lines = [
             f"step {self.step}, task {self.task}: {verdict}{tokens}",
             " ".join((*self.statements, self.question)),
-            *said,
+            *turns,
             f"graded answer: {self.answer or '-'}; right: {self.reference or '-'}",
             *([f"ended by: {self.ended_by}"] if self.ended_by else ()),
         ]
@@ -135,99 +137,100 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything a run folder holds that a report shows."""
+    """Contents of a run folder that a report shows."""
 
     folder: Path
-    """Where it is."""
+    """Path of the run folder."""
     config: str
-    """The composed configuration as yaml; empty where missing."""
+    """Composed configuration as YAML; empty if missing."""
     overrides: tuple[str, ...] | None
-    """What was set on the command line; None where it was not recorded."""
+    """Overrides of the command line; None if not recorded."""
     settings: Mapping[str, Any]
-    """The configuration as plain values, references as they are written; empty where broken."""
+    """Configuration as plain values with unresolved references; empty if it cannot be read."""
     choices: Mapping[str, str]
-    """Group of the configuration -> what was chosen of it; empty where it was not recorded."""
+    """Config group -> chosen option; empty if not recorded."""
     seed: str
-    """The seed as text; empty where it is not known."""
+    """Seed as text; empty if unknown."""
     metrics: Mapping[int, Mapping[str, float]]
-    """Step -> metrics of that step, steps rising."""
+    """Step -> metrics of that step, in ascending order."""
     evaluations: tuple[Evaluation, ...]
-    """Evaluations, steps rising."""
+    """Evaluations in the order of their steps."""
     transcripts: tuple[Transcript, ...]
-    """Transcripts, steps rising."""
+    """Transcripts in the order of their steps."""
     state: str
-    """`finished`, or words for how far it came."""
+    """State of the run: `finished`, or a few words on its progress."""
     error: str
-    """Why its job failed, in one line; empty where it did not or is done all the same."""
+    """Reason of a failure, in one line; empty for a finished run."""
     written: float | None
-    """When the last row was written, in seconds of the epoch; None without rows."""
+    """Time of the last row, in seconds of the epoch; None without rows."""
     version: str
-    """Version of Laconic that wrote it; empty where it is not known."""
+    """Version of Laconic that wrote the run; empty if unknown."""
     warnings: tuple[str, ...]
-    """What the run warned of."""
+    """Warnings of the run."""
     problems: tuple[str, ...]
-    """What is missing or broken in the folder."""
+    """Missing or broken parts of the folder."""
     written_by: Mapping[str, Any] = field(default_factory=dict)
-    """Last process that worked on it (`experiments.run_folder.provenance`); empty if unknown."""
+    """Last process that wrote to the run (`experiments.run_folder.provenance`); empty if
+    unknown."""
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to its end."""
+        """True if the run did all its steps."""
         return self.state == "finished"
 
     def group(self, name: str) -> Mapping[str, Any]:
-        """The settings of one group; empty where there are none."""
-        found = self.settings.get(name)
-        return found if isinstance(found, Mapping) else {}
+        """Return the settings of one group; empty if there are none."""
+        settings = self.settings.get(name)
+        return settings if isinstance(settings, Mapping) else {}
 
     @property
     def environment(self) -> str:
-        """Name of the environment, or what makes it; empty where it is not known."""
+        """Name of the environment, or its `_target_`; empty if unknown."""
         env = self.group("env")
         return str(env.get("name") or env.get("_target_", ""))
 
     @property
     def seconds(self) -> float:
-        """Time of all steps, and of evaluations that belong to none; 0 where none was taken."""
+        """Time of all steps and of evaluations outside a step, seconds; 0 if not recorded."""
         rows = self.metrics.values()
         return sum(row.get("time/step", row.get("time/evaluation", 0.0)) for row in rows)
 
     @property
     def last_step(self) -> int:
-        """The last step with anything recorded; 0 without."""
-        return max((*self.metrics, *(one.step for one in self.evaluations)), default=0)
+        """Last recorded step; 0 without any."""
+        return max((*self.metrics, *(entry.step for entry in self.evaluations)), default=0)
 
     @property
     def before(self) -> Evaluation | None:
-        """The evaluation before training, or None."""
-        return next((one for one in self.evaluations if one.step == 0), None)
+        """Evaluation before training, or None."""
+        return next((entry for entry in self.evaluations if entry.step == 0), None)
 
     @property
     def after(self) -> Evaluation | None:
-        """The last evaluation after some training, or None."""
-        trained = [one for one in self.evaluations if one.step > 0]
+        """Last evaluation after some training, or None."""
+        trained = [entry for entry in self.evaluations if entry.step > 0]
         return trained[-1] if trained else None
 
     def series(self, name: str) -> tuple[list[int], list[float]]:
-        """The steps that have a metric, and its values there."""
+        """Return the steps that have a metric, and its values."""
         points = [(step, row[name]) for step, row in self.metrics.items() if name in row]
         return [step for step, _ in points], [value for _, value in points]
 
 
 def goal(runs: Iterable[Run]) -> str:
-    """What runs are after: `score` where it tells more than the share solved, else `accuracy`."""
-    found = (one.intervals for run in runs for one in run.evaluations)
-    return "score" if graded(found) else "accuracy"
+    """Return the main metric of runs: `score` if scores are graded, else `accuracy`."""
+    measured = (evaluation.intervals for run in runs for evaluation in run.evaluations)
+    return "score" if graded(measured) else "accuracy"
 
 
 def graded(measured: Iterable[Mapping[str, Interval]]) -> bool:
-    """Whether some score is by degrees, or stands where nobody tells what is solved.
+    """Check whether some score differs from the accuracy, or has no accuracy beside it.
 
-    Work that is written together is worth more or less; an answer is right or wrong.
+    Joint work has a score by degrees, while a single answer is right or wrong.
     """
     return any(
-        "accuracy" not in one
-        or not math.isclose(one["score"].mean, one["accuracy"].mean, abs_tol=1e-9)
-        for one in measured
-        if "score" in one
+        "accuracy" not in figures
+        or not math.isclose(figures["score"].mean, figures["accuracy"].mean, abs_tol=1e-9)
+        for figures in measured
+        if "score" in figures
     )

@@ -1,8 +1,8 @@
-"""Reads a run folder as it is found: finished, half-way, or partly broken.
+"""Read a run folder in any state: finished, running, or partly broken.
 
-Nothing in a folder is trusted to be there or to be whole. What cannot be read is left out and said
-in `Run.problems`; only the last line of a file is left out without a word, since a killed run
-leaves it torn. A step that is there twice (a run was resumed) counts as it was written last.
+Any file may be missing or damaged. Parts that cannot be read are left out and listed in
+`Run.problems`, except the last line of a file, which a killed run leaves incomplete. If a resumed
+run wrote a step twice, the last row counts.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ V = TypeVar("V")
 
 
 def read_run(folder: Path) -> Run:
-    """Read what there is in a run folder; never raises for what a file holds or lacks."""
+    """Read a run folder; never raise for the contents of a file or a missing file."""
     problems: list[str] = []
     recorded = folder / ".hydra" / "overrides.yaml"
     config = _text(folder / "config.yaml", problems)
-    words = "config.yaml is not yaml"
-    settings: Any = _tried(lambda: read_yaml(folder / "config.yaml"), {}, problems, words)
+    words = "config.yaml is not YAML"
+    settings: Any = _read_or(lambda: read_yaml(folder / "config.yaml"), {}, problems, words)
     settings = settings if isinstance(settings, dict) else {}
     metrics = _metrics(_rows(folder / "metrics.jsonl", problems))
     evaluations = _evaluations(_rows(folder / "evaluations.jsonl", problems), metrics)
     transcripts = _transcripts(_rows(folder / "transcripts.jsonl", problems))
     words = "status.json cannot be read"
-    status: dict[str, Any] = _tried(lambda: read_status(folder), {}, problems, words)
+    status: dict[str, Any] = _read_or(lambda: read_status(folder), {}, problems, words)
     overrides: tuple[str, ...] | None = None
     if recorded.exists():
         words = ".hydra/overrides.yaml cannot be read"
-        overrides = _tried(lambda: _overrides(recorded), None, problems, words)
-    error = _tried(lambda: reason(read_text(folder / ERROR)), "")
+        overrides = _read_or(lambda: _overrides(recorded), None, problems, words)
+    error = _read_or(lambda: reason(read_text(folder / ERROR)), "")
     state = _state(status, settings, metrics, bool(error))
     return Run(
         folder=folder,
         config=config,
         overrides=overrides,
         settings=settings,
-        choices=_tried(lambda: _choices(recorded.with_name("hydra.yaml")), {}),
+        choices=_read_or(lambda: _choices(recorded.with_name("hydra.yaml")), {}),
         seed=_seed(overrides, settings),
         metrics=metrics,
         evaluations=evaluations,
         transcripts=transcripts,
         state=state,
         error="" if state == "finished" else error,
-        written=_tried(lambda: (folder / "metrics.jsonl").stat().st_mtime, None),
+        written=_read_or(lambda: (folder / "metrics.jsonl").stat().st_mtime, None),
         version=str(status.get("version") or ""),
-        warnings=tuple(str(one) for one in _list(status.get("warnings"))),
+        warnings=tuple(map(str, _list(status.get("warnings")))),
         written_by=(without_controls(provenance.read(folder)) or [{}])[-1],
         problems=tuple(problems),
     )
@@ -101,79 +101,81 @@ def _rows(path: Path, problems: list[str]) -> list[dict[str, Any]]:
 
 
 def _metrics(rows: list[dict[str, Any]]) -> dict[int, dict[str, float]]:
-    found: dict[int, dict[str, float]] = {}
+    metrics: dict[int, dict[str, float]] = {}
     for row in rows:
         step = _number(row.get("step"))
         if step is None:
             continue
         numbers = {name: _number(value) for name, value in row.items() if name != "step"}
-        kept = {name: value for name, value in numbers.items() if value is not None}
-        found.setdefault(int(step), {}).update(kept)
-    return dict(sorted(found.items()))
+        finite = {name: value for name, value in numbers.items() if value is not None}
+        metrics.setdefault(int(step), {}).update(finite)
+    return dict(sorted(metrics.items()))
 
 
 def _evaluations(
     rows: list[dict[str, Any]], metrics: Mapping[int, Mapping[str, float]]
 ) -> tuple[Evaluation, ...]:
-    found = {}
+    evaluations = {}
     for step, row in metrics.items():
-        bare = {
+        means = {
             name.removeprefix("eval/"): Interval(value, math.nan, math.nan, 0)
             for name, value in row.items()
             if name.startswith("eval/")
         }
-        if bare:
-            found[step] = Evaluation(step, 0, bare)
+        if means:
+            evaluations[step] = Evaluation(step, 0, means)
     for row in rows:
         number, entries = _number(row.get("step")), row.get("intervals")
         if number is None or not isinstance(entries, dict):
             continue
         read = {name: read_interval(entry) for name, entry in entries.items()}
-        whole = {name: interval for name, interval in read.items() if interval is not None}
+        intervals = {name: interval for name, interval in read.items() if interval is not None}
         episodes = int(_number(row.get("episodes")) or 0)
         none: dict[str, list[tuple[float, float]]] = {}
-        drawn = _tried(partial(_corners, row.get("floors")), none)
-        found[int(number)] = Evaluation(int(number), episodes, whole, drawn)
-    return tuple(found[step] for step in sorted(found))
+        floors = _read_or(partial(_corners, row.get("floors")), none)
+        evaluations[int(number)] = Evaluation(int(number), episodes, intervals, floors)
+    return tuple(evaluations[step] for step in sorted(evaluations))
 
 
-def _corners(plain: Any) -> dict[str, list[tuple[float, float]]]:
-    return {name: [(float(x), float(y)) for x, y in one] for name, one in (plain or {}).items()}
+def _corners(floors: Any) -> dict[str, list[tuple[float, float]]]:
+    return {name: [(float(x), float(y)) for x, y in line] for name, line in (floors or {}).items()}
 
 
 def read_interval(entry: Any) -> Interval | None:
-    """An interval from JSON; an end that is not there is NaN, and without a mean there is none."""
-    known = isinstance(entry, dict) and _number(entry.get("mean")) is not None
-    return _read(Interval, entry) if known else None
+    """Read an interval from JSON; a missing end is NaN. Return None without a mean."""
+    has_mean = isinstance(entry, dict) and _number(entry.get("mean")) is not None
+    return _read(Interval, entry) if has_mean else None
 
 
 def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
-    read = (one for row in rows if (one := read_transcript(row)) is not None)
-    found = {(one.step, one.task): one for one in read}
-    return tuple(sorted(found.values(), key=lambda one: one.step))
+    transcripts = filter(None, map(read_transcript, rows))
+    last = {(entry.step, entry.task): entry for entry in transcripts}
+    return tuple(sorted(last.values(), key=lambda entry: entry.step))
 
 
 def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
-    """A transcript from JSON; None without its step or its task."""
-    known = _number(row.get("step")) is not None and "task" in row
-    return _read(Transcript, row) if known else None
+    """Read a transcript from JSON; None without its step or its task."""
+    identified = _number(row.get("step")) is not None and "task" in row
+    return _read(Transcript, row) if identified else None
 
 
 def _read(kind: type[T], row: Mapping[str, Any]) -> T:
-    """A record from JSON by its fields; what is missing or of another type is empty or None."""
-    return kind(**{one.name: _READ[str(one.type)](row.get(one.name)) for one in fields(kind)})
+    """Read the fields of a record from JSON; a missing or mistyped value is empty or None."""
+    return kind(
+        **{field.name: _READ[str(field.type)](row.get(field.name)) for field in fields(kind)}
+    )
 
 
-def _tried(
-    read: Callable[[], V], default: V, problems: list[str] | None = None, say: str = ""
+def _read_or(
+    read: Callable[[], V], default: V, problems: list[str] | None = None, words: str = ""
 ) -> V:
-    """What can be read; the default, and a word of it among the problems, where that fails."""
-    # Any of the errors of files, JSON, yaml and OmegaConf; a report shows what there is.
+    """Call `read`; if it fails, add `words` to the problems and return the default."""
+    # Files, JSON, YAML and OmegaConf raise many errors; a report shows the rest.
     try:
         return read()
     except Exception as error:
         if problems is not None:
-            problems.append(f"{say} ({type(error).__name__})")
+            problems.append(f"{words} ({type(error).__name__})")
         return default
 
 
@@ -182,14 +184,14 @@ def _overrides(path: Path) -> tuple[str, ...]:
 
 
 def _choices(path: Path) -> dict[str, str]:
-    """What Hydra noted of the groups that were chosen from."""
-    found = read_yaml(path)["hydra"]["runtime"]["choices"] or {}
-    return {str(group): str(choice) for group, choice in found.items()}
+    """Read the chosen option of each config group from Hydra's record."""
+    choices = read_yaml(path)["hydra"]["runtime"]["choices"] or {}
+    return {str(group): str(choice) for group, choice in choices.items()}
 
 
 def _seed(overrides: tuple[str, ...] | None, settings: Mapping[str, Any]) -> str:
-    given = [one.split("=", 1)[1] for one in overrides or () if one.lstrip("+").startswith("seed=")]
-    return given[-1] if given else str(settings.get("seed", ""))
+    typed = [text for text in overrides or () if text.lstrip("+").startswith("seed=")]
+    return typed[-1].split("=", 1)[1] if typed else str(settings.get("seed", ""))
 
 
 def _state(
@@ -211,7 +213,7 @@ def _state(
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -226,9 +228,9 @@ def _list(value: Any) -> list[Any]:
 
 
 def _ledgers(value: Any) -> dict[str, tuple[float, ...]]:
-    """Numbers by agent and round; what is no number is NaN."""
+    """Read numbers by agent and round; anything else is NaN."""
     ledgers = value.items() if isinstance(value, dict) else ()
-    return {str(agent): tuple(map(_READ["float"], _list(booked))) for agent, booked in ledgers}
+    return {str(agent): tuple(map(_READ["float"], _list(numbers))) for agent, numbers in ledgers}
 
 
 _READ: Mapping[str, Callable[[Any], Any]] = {
@@ -242,7 +244,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "Mapping[str, tuple[float, ...]]": _ledgers,
     "tuple[str, ...]": lambda value: tuple(map(str, _list(value))),
     "tuple[Said, ...]": lambda value: tuple(
-        _read(Said, one) for one in _list(value) if isinstance(one, dict)
+        _read(Said, turn) for turn in _list(value) if isinstance(turn, dict)
     ),
 }
-"""Annotation of a field -> what makes its value from anything that JSON holds."""
+"""Annotation of a field -> function that reads its value from any JSON value."""

@@ -1,4 +1,4 @@
-"""The report of one run: what changed from before training to its last evaluation."""
+"""Report of one run: the change from before training to the last evaluation."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from laconic.experiments.reporting.words import change, label, level, order, spl
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("tokens_said", "tokens_spent", "silent_if_uninformed", "spoke_if_informed")
 MARKS = ("solved", "unsolved", "changed", "silent")
-"""What transcripts can be filtered by."""
+"""Filters of the transcripts."""
 _MAX_PAIRS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a registered program adds to the page of a run (`Program.section`)."""
+    """Section that a registered program adds to the page of a run (`Program.section`)."""
 
     title: str
-    """Its heading."""
+    """Heading of the section."""
     picture: Picture
-    """Its picture."""
+    """Picture of the section."""
     columns: Sequence[str]
-    """Heads of its table."""
+    """Heads of the table."""
     rows: Sequence[Sequence[str]]
-    """Cells of its table."""
+    """Cells of the table."""
 
 
-def sections(folder: Path) -> tuple[list[Section], list[str]]:
-    """Return what programs add to the page of a run, and why some cannot."""
-    made: list[Section] = []
+def make_sections(folder: Path) -> tuple[list[Section], list[str]]:
+    """Return the sections that programs add to the page of a run, and the errors of others."""
+    sections: list[Section] = []
     problems: list[str] = []
     for name in programs.names():
         try:
             program = programs.find(name)
-            if program and program.section and (one := resolve_name(program.section)(folder)):
-                made.append(one)
+            if program and program.section and (section := resolve_name(program.section)(folder)):
+                sections.append(section)
         except (ImportError, AttributeError, OSError, ValueError) as error:
             problems.append(f"the section of laconic {name} is left out: {error}")
-    return made, problems
+    return sections, problems
 
 
 def rows(run: Run) -> list[tuple[str, str, str, str]]:
-    """The final table: each metric before and after training with 95 % intervals, its change."""
+    """Return the rows of the table: metric, level before training, level after, change."""
     before = run.before.intervals if run.before else {}
     after = run.after.intervals if run.after else {}
     return [
@@ -66,45 +66,47 @@ def rows(run: Run) -> list[tuple[str, str, str, str]]:
 
 
 def missing(run: Run) -> list[str]:
-    """Everything the report would show and the run does not have."""
-    lacking = list(run.problems)
+    """List the parts of the report that the run does not have."""
+    problems = list(run.problems)
     if run.before is None:
-        lacking.append("there is no evaluation before training to compare with")
+        problems.append("there is no evaluation before training to compare with")
     if run.after is None:
-        lacking.append("there is no evaluation after training yet")
-    return lacking
+        problems.append("there is no evaluation after training yet")
+    return problems
 
 
 def pairs(run: Run) -> list[tuple[Transcript, Transcript | None]]:
-    """The transcripts before training beside those of the same tasks at the last evaluation."""
-    steps = [one.step for one in run.transcripts]
+    """Pair the transcripts before training with those of the same tasks after the last step."""
+    steps = [transcript.step for transcript in run.transcripts]
     if not steps:
         return []
     first, last = min(steps), max(steps)
     if first == last:
-        return [(one, None) for one in run.transcripts]
-    later = {one.task: one for one in run.transcripts if one.step == last}
+        return [(transcript, None) for transcript in run.transcripts]
+    later = {entry.task: entry for entry in run.transcripts if entry.step == last}
     return [
-        (one, later[one.task]) for one in run.transcripts if one.step == first and one.task in later
+        (transcript, later[transcript.task])
+        for transcript in run.transcripts
+        if transcript.step == first and transcript.task in later
     ]
 
 
 def marks_of(before: Transcript, after: Transcript | None) -> list[str]:
-    """Which of `MARKS` a task has: at its latest episode, and against the one before training."""
+    """Return the `MARKS` of a task, from its last episode and the one before training."""
     latest = after or before
-    found = {
+    holds = {
         "solved": latest.solved is True,
         "unsolved": latest.solved is False,
         "changed": after is not None and after.solved != before.solved,
-        "silent": any(not said.text for said in latest.messages),
+        "silent": any(not turn.text for turn in latest.messages),
     }
-    return [mark for mark in MARKS if found[mark]]
+    return [mark for mark in MARKS if holds[mark]]
 
 
 def document(run: Run) -> tuple[str, list[Picture]]:
-    """The page of a run and the pictures in it."""
-    drawn = curves(run)
-    further, problems = sections(run.folder)
+    """Make the page of a run and its pictures."""
+    pictures = curves(run)
+    sections, problems = make_sections(run.folder)
     about = facts(run)
     last = f"step {run.after.step}" if run.after else "no evaluation after training"
     episodes = run.after.episodes if run.after else 0
@@ -122,8 +124,8 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         run=run,
         missing=[*missing(run), *problems],
         tiles=_tiles(run),
-        drawn=drawn,
-        sections=further,
+        drawn=pictures,
+        sections=sections,
         columns=COLUMNS,
         rows=rows(run),
         pairs=pairs(run),
@@ -131,11 +133,11 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         marks=MARKS,
         marks_of=marks_of,
     )
-    return page, [*drawn, *(one.picture for one in further)]
+    return page, [*pictures, *(section.picture for section in sections)]
 
 
 def _tiles(run: Run) -> list[tuple[str, str, str, str]]:
-    """The few figures that say how it went: name, latest level, its interval, level before."""
+    """Return the main figures: name, latest level, its interval, level before training."""
     latest = run.after or run.before
     if latest is None:
         return []
@@ -144,6 +146,7 @@ def _tiles(run: Run) -> list[tuple[str, str, str, str]]:
     for name in (goal([run]), *_TILES):
         if name in latest.intervals:
             value, bracket = split_level(name, latest.intervals[name])
-            then = f"before training {split_level(name, start[name])[0]}" if name in start else ""
-            tiles.append((label(name), value, bracket, then))
+            earlier = split_level(name, start[name])[0] if name in start else ""
+            note = f"before training {earlier}" if earlier else ""
+            tiles.append((label(name), value, bracket, note))
     return tiles

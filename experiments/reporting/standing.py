@@ -1,6 +1,6 @@
-"""How far the runs of a folder are: done, running, failed, not evaluated yet, not begun yet.
+"""Describe the progress of the runs in a folder: done, running, failed, or not begun.
 
-Hydra writes what a sweep was asked for into its folder; that is how many jobs are to come.
+The number of planned jobs comes from the overrides that Hydra saves in the folder of a sweep.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from laconic.experiments.reporting.records import Run
 from laconic.learners.untrusted_files import read_yaml
 
 KINDS = ("finished", "running", "interrupted", "unfinished", "failed", "nothing recorded")
-"""States without their steps, in the order in which they are counted."""
+"""States without their steps, in the order of the counts."""
 MAX_JOBS, MAX_OVERRIDE = 1_000_000, 10_000
-"""Most jobs of a sweep, and most characters of an override, that are counted."""
+"""Largest number of jobs, and of characters of an override, that is counted."""
 NOT_EVALUATED = "without an evaluation after training"
 
 
 def standing(run: Run) -> str:
-    """Where a run that is not done stands: its state, its last evaluation, why it failed."""
+    """Describe an unfinished run: its state, its last evaluation, and the reason of a failure."""
     parts = [run.state]
     if run.metrics:
         parts.append(_evaluated(run))
     if run.state.startswith("running") and run.written is not None:
-        # A process that was killed can no longer say so; the reader sees by this how long ago.
+        # The state of a killed process stays `running`, so show the time of its last row.
         last = datetime.fromtimestamp(run.written)
         parts.append(f"last row on {last:%Y-%m-%d at %H:%M}")
     words = ", ".join(parts)
@@ -39,39 +39,36 @@ def standing(run: Run) -> str:
 
 
 def counts(folder: Path, runs: Sequence[Run]) -> list[str]:
-    """How many runs of a folder are of which kind: `3 finished`, `1 running`, `4 not begun`."""
-    found = Counter(run.state.partition(" (")[0] for run in runs)
-    others = sorted(found.keys() - set(KINDS))
-    lines = [f"{found[kind]} {kind}" for kind in (*KINDS, *others) if found[kind]]
-    bare = sum(run.after is None for run in runs)
-    lines += [f"{bare} {NOT_EVALUATED}"] if bare else []
+    """Count the runs of a folder by state: `3 finished`, `1 running`, `4 not begun`."""
+    states = Counter(run.state.partition(" (")[0] for run in runs)
+    others = sorted(states.keys() - set(KINDS))
+    lines = [f"{states[kind]} {kind}" for kind in (*KINDS, *others) if states[kind]]
+    unevaluated = sum(run.after is None for run in runs)
+    lines += [f"{unevaluated} {NOT_EVALUATED}"] if unevaluated else []
     waiting = (planned(folder) or 0) - len(runs)
     return lines + ([f"{waiting} not begun"] if waiting > 0 else [])
 
 
 def planned(folder: Path) -> int | None:
-    """Return the jobs that a sweep was asked for; None where that cannot be told.
-
-    More than a million are not counted, because no folder holds as many runs.
-    """
+    """Return the number of jobs of a sweep; None if unknown or above `MAX_JOBS`."""
     try:
         config = read_yaml(folder / "multirun.yaml")["hydra"]
-        given = [f"{key}={value}" for key, value in (config["sweeper"]["params"] or {}).items()]
-        given += config["overrides"]["task"]
-        if len(given) > MAX_JOBS or max(map(len, given), default=0) > MAX_OVERRIDE:
+        texts = [f"{key}={value}" for key, value in (config["sweeper"]["params"] or {}).items()]
+        texts += config["overrides"]["task"]
+        if len(texts) > MAX_JOBS or max(map(len, texts), default=0) > MAX_OVERRIDE:
             return None
-        overrides = OverridesParser.create().parse_overrides(given)
-        # Of several for a key the last one counts.
-        counts = {one.get_key_element(): _values(one) for one in overrides}
+        overrides = OverridesParser.create().parse_overrides(texts)
+        # The last override of a key counts.
+        counts = {override.get_key_element(): _values(override) for override in overrides}
         jobs = math.prod(counts.values())
         return jobs if jobs <= MAX_JOBS else None
     except Exception:
-        # Missing, torn, or of a sweeper with other rules: nothing is claimed then.
+        # The file is missing or damaged, or its sweeper has other rules.
         return None
 
 
 def _values(override: Override) -> int:
-    """Return how many values a sweep gives to a key, at most one more than `MAX_JOBS`."""
+    """Return the number of values of a key in a sweep, at most one more than `MAX_JOBS`."""
     if not override.is_sweep_override():
         return 1
     if not override.is_discrete_sweep():

@@ -1,7 +1,7 @@
-"""Many runs together: which belong to one setting, and what their seeds say about it.
+"""Group many runs by their setting, and average each setting over its seeds.
 
-Runs of one environment with equal overrides, `seed` and `resume` aside, are one setting. Runs that
-did not finish, or have no evaluation after training, are named and left out of every mean.
+Runs of one environment with equal overrides, except `seed` and `resume`, are one setting. Runs that
+did not finish, or have no evaluation after training, are listed and left out of every mean.
 """
 
 from __future__ import annotations
@@ -34,67 +34,68 @@ class Setting:
     """Runs that differ in their seed only."""
 
     label: str
-    """The overrides that tell it from the other settings."""
+    """Overrides that differ from those of the other settings."""
     runs: tuple[Run, ...]
-    """Finished and evaluated runs, one for each seed."""
+    """Finished and evaluated runs, one per seed."""
 
     def after(self, name: str) -> Interval | None:
-        """A metric after training; see `over_runs`."""
+        """Return a metric after training; see `over_runs`."""
         return over_runs([run.after for run in self.runs], name)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A folder of runs, sorted out."""
+    """Runs of a folder, grouped by setting."""
 
     settings: tuple[Setting, ...]
-    """In the order of their first runs."""
+    """Settings in the order of their first runs."""
     shared: tuple[str, ...]
-    """Overrides that all runs have in common."""
+    """Overrides of all runs."""
     left_out: tuple[tuple[Run, str], ...]
-    """Runs outside every mean, and why."""
+    """Runs outside every mean, with the reason."""
 
     @property
     def environments(self) -> dict[str, Sweep]:
-        """The same by environment, because figures of different worlds have no mean together."""
-        found: dict[str, list[Setting]] = {}
+        """Settings by environment, because figures of different environments are not averaged."""
+        by_environment: dict[str, list[Setting]] = {}
         for setting in self.settings:
-            found.setdefault(setting.runs[0].environment, []).append(setting)
+            by_environment.setdefault(setting.runs[0].environment, []).append(setting)
         return {
-            name: Sweep(tuple(settings), self.shared, ()) for name, settings in found.items()
+            name: Sweep(tuple(settings), self.shared, ())
+            for name, settings in by_environment.items()
         } or {"": self}
 
     @property
     def runs(self) -> list[Run]:
-        """All runs that are in a mean."""
+        """Runs that are in a mean."""
         return [run for setting in self.settings for run in setting.runs]
 
     @property
     def goal(self) -> str:
-        """What the runs are after, `accuracy` or `score`."""
+        """Main metric of the runs, `accuracy` or `score`."""
         return goal(self.runs)
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """Run folders below a folder in natural order (2 before 10); runs are not looked into."""
-    found = []
+    """Find the run folders below a folder, in natural order (2 before 10)."""
+    runs = []
     for root, inner, _ in os.walk(folder):
         here = Path(root)
         if is_run(here):
-            found.append(here)
+            runs.append(here)
             inner.clear()
-    return sorted(found, key=_natural)
+    return sorted(runs, key=_natural)
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder has anything that only a run folder has."""
+    """Check whether a folder has a file that only run folders have."""
     return any(
         (folder / name).exists() for name in ("metrics.jsonl", "evaluations.jsonl", ".hydra")
     )
 
 
 def sort_out(runs: Sequence[Run]) -> Sweep:
-    """Put runs into settings; see the module docstring."""
+    """Group runs by setting; see the module docstring."""
     groups: dict[tuple[str, tuple[str, ...]], dict[str, Run]] = {}
     left_out = []
     for run in runs:
@@ -103,7 +104,7 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
             left_out.append((run, reason))
             continue
         seeds = groups.setdefault((run.environment, _setting(run)), {})
-        # Without a known seed two runs cannot be told to be the same.
+        # Runs without a known seed count as different.
         seed = run.seed or str(run.folder)
         if seed in seeds:
             left_out.append((seeds[seed], f"{run.folder.name} repeats its setting and seed {seed}"))
@@ -111,7 +112,8 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
     shared = set.intersection(*(set(key) for _, key in groups)) if len(groups) > 1 else set()
     settings = tuple(
         Setting(
-            ", ".join(one for one in key if one not in shared) or "default", tuple(seeds.values())
+            ", ".join(text for text in key if text not in shared) or "default",
+            tuple(seeds.values()),
         )
         for (_, key), seeds in groups.items()
     )
@@ -119,26 +121,26 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
 
 
 def before(runs: Sequence[Run], name: str) -> Interval | None:
-    """A metric before training; the starting point that pictures and tables show."""
+    """Return a metric before training, over runs."""
     return over_runs([run.before for run in runs], name)
 
 
 def over_runs(evaluations: Sequence[Evaluation | None], name: str) -> Interval | None:
     """Return a metric over seeds with its interval over seeds and tasks; None without it."""
-    figures = [figure for one in evaluations if one and (figure := one.figure(name))]
+    figures = [figure for entry in evaluations if entry and (figure := entry.figure(name))]
     bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
     return over_seeds(figures, bounds) if figures else None
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:
-    """The heads of the table's columns, what the runs are after first."""
+    """Return the heads of the table, the main metric first."""
     return ("setting", "seeds", label(sweep.goal), "tokens said", "vs before") + tuple(
         map(label, _others(sweep.goal))
     )
 
 
 def rows(sweep: Sweep) -> list[tuple[str, ...]]:
-    """One row for the start, and one for each setting."""
+    """Return the rows of the table: one before training, and one per setting."""
     runs = sweep.runs
     if not runs:
         return []
@@ -154,19 +156,19 @@ def _others(first: str) -> tuple[str, ...]:
 
 
 def _row(setting: Setting, first: str) -> tuple[str, ...]:
-    said, said_before = setting.after("tokens_said"), before(setting.runs, "tokens_said")
+    tokens, tokens_before = setting.after("tokens_said"), before(setting.runs, "tokens_said")
     return (
         setting.label,
         str(len(setting.runs)),
         level(first, setting.after(first)),
-        level("tokens_said", said),
-        share_of_before(said_before, said) if said and said_before else "",
+        level("tokens_said", tokens),
+        share_of_before(tokens_before, tokens) if tokens and tokens_before else "",
         *(level(name, setting.after(name)) for name in _others(first)),
     )
 
 
 def _unfit(run: Run) -> str:
-    """Why a run has no place in a mean; empty when it has one."""
+    """Return the reason why a run is in no mean; empty if it is in one."""
     if not run.finished:
         return standing(run)
     if run.after is None:
@@ -177,11 +179,12 @@ def _unfit(run: Run) -> str:
 
 
 def _setting(run: Run) -> tuple[str, ...]:
-    """What a run shares with those of its setting; a run of unknown overrides stands alone."""
+    """Return the overrides that define a run's setting; unknown overrides are a setting alone."""
     if run.overrides is None:
         return (f"run {run.folder.name}, overrides not recorded",)
-    kept = (one for one in run.overrides if one.lstrip("+").split("=", 1)[0] not in _APART)
-    return tuple(sorted(kept))
+    return tuple(
+        sorted(text for text in run.overrides if text.lstrip("+").split("=", 1)[0] not in _APART)
+    )
 
 
 def _natural(folder: Path) -> list[tuple[int, int | str]]:

@@ -1,4 +1,4 @@
-"""How metrics are named and numbers are written, the same on pages, in pictures and terminals."""
+"""Labels of metrics and formats of numbers for pages, pictures and terminals."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ LABELS = {
     "truncated_rate": "episodes cut short",
     "rounds": "rounds",
 }
-"""Metric name -> words for people, in the order of tables."""
+"""Metric name -> label, in the order of tables."""
 SHARES = frozenset(
     name for name in LABELS if name.endswith(("_rate", "informed", "told")) or name == "accuracy"
 )
-"""Metrics from 0 to 1 that are written in percent."""
+"""Metrics from 0 to 1 that are shown in percent."""
 NOTHING = "–"
 
 
 def label(name: str) -> str:
-    """Words for a metric; an unknown one keeps its name."""
+    """Return the label of a metric; an unknown metric keeps its name."""
     return LABELS.get(name, name)
 
 
 def order(names: set[str]) -> list[str]:
-    """Metric names as tables list them, unknown ones last."""
+    """Sort metric names in the order of tables, unknown ones last."""
     return [name for name in LABELS if name in names] + sorted(names - LABELS.keys())
 
 
 def level(name: str, interval: Interval | None) -> str:
-    """A mean with its interval: `81.2 % [78.7, 83.5]`; a dash for None."""
+    """Write a mean with its interval: `81.2 % [78.7, 83.5]`; a dash for None."""
     if interval is None:
         return NOTHING
     unit = " %" if name in SHARES else ""
@@ -59,13 +59,13 @@ def level(name: str, interval: Interval | None) -> str:
 
 
 def split_level(name: str, interval: Interval) -> tuple[str, str]:
-    """A mean and its interval apart: `81.2 %` and `[78.7, 83.5]`, which is empty where unknown."""
+    """Write a mean and its interval separately: `81.2 %` and `[78.7, 83.5]`, empty if unknown."""
     mean, _, bracket = level(name, interval).partition(" [")
     return mean, bracket and f"[{bracket}"
 
 
 def change(name: str, before: Interval | None, after: Interval | None) -> str:
-    """How much a metric moved: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
+    """Write a change: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
     if before is None or after is None:
         return NOTHING
     unit = " points" if name in SHARES else ""
@@ -75,7 +75,7 @@ def change(name: str, before: Interval | None, after: Interval | None) -> str:
 
 
 def share_of_before(before: Interval, after: Interval) -> str:
-    """The relative change in percent; empty where there was nothing before."""
+    """Write a relative change in percent; empty if the metric was 0 before."""
     if before.mean == 0:
         return ""
     return _signed(f"{100 * (after.mean / before.mean - 1):+.0f}") + " %"
@@ -87,10 +87,9 @@ def text_table(
     rows: Sequence[Sequence[str]],
     whole: Literal["first", "others"],
 ) -> Table:
-    """A table for a terminal; everything is shown as it is, square brackets too.
+    """Make a table for a terminal, with all cells as plain text.
 
-    The first column stands left and the others right. The `whole` ones are never broken into lines;
-    the first may fold otherwise, but loses no end.
+    The first column is left-aligned, the others right-aligned. `whole` columns never wrap.
     """
     table = Table(
         title=Text(printable(title), style="bold"),
@@ -107,31 +106,31 @@ def text_table(
             no_wrap=first == (whole == "first"),
         )
     for row in rows:
-        # As Text, because overrides hold square brackets and rich would read them as markup.
+        # As Text, because rich would read the square brackets of overrides as markup.
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
 
 
 def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
-    """Write a mean and its interval; one that is not known, or has no width, is left out."""
+    """Write a mean and its interval, unless the interval is unknown or has no width."""
     scale = 100 if name in SHARES else 1
     size = abs(interval.mean)
     digits = 1 if name in SHARES or 10 <= size < 1000 else 0 if size >= 1000 else 2
 
-    def written(value: float, digits: int) -> str:
+    def number(value: float, digits: int) -> str:
         return _signed(f"{scale * value:{sign}.{digits}f}")
 
-    mean = f"{written(interval.mean, digits)}{unit}"
-    # More digits where the ends would else read the same. NaN compares as False.
+    mean = f"{number(interval.mean, digits)}{unit}"
+    # More digits if the ends would otherwise look equal. NaN compares as False.
     for finer in range(digits, 10) if interval.low < interval.high else ():
-        low, high = written(interval.low, finer), written(interval.high, finer)
+        low, high = number(interval.low, finer), number(interval.high, finer)
         if low != high:
             return f"{mean} [{low}, {high}]"
     return mean
 
 
 def _signed(text: str) -> str:
-    """A true minus sign, and none before zero."""
+    """Replace hyphens by minus signs, and remove the sign of zero."""
     if not text.strip("+-0."):
         return text.lstrip("+-")
     return text.replace("-", "−")

@@ -1,7 +1,7 @@
-"""One agent in the place of several: it is told all their duties and writes all their parts.
+"""Let one agent replace a team: it reads the duties of all agents and writes all parts.
 
-Each part stands under a heading of its own. Where an agent writes no heading, all it wrote is taken
-for every part: a program holds its functions wherever they stand.
+Each part has its own heading. Without any heading, the whole text counts as every part, because a
+program may define its functions in any order.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 WRITER = "writer"
-"""The role of one who writes everything."""
+"""Role of the agent that writes all parts."""
 
 
 def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
-    """Let an environment tell every agent some words after its role; or each agent its own.
+    """Add words to the instructions of every agent after its role, or words for each agent.
 
-    Policies that read the brief form were trained without any words, and are told none.
+    Policies that read the brief form were trained without words and get none.
 
     Raises:
-        SettingError: there are words for more agents or for fewer.
+        SettingError: the number of texts differs from that of the agents.
     """
     if not isinstance(words, str):
         agents = environment.possible_agents
@@ -42,14 +42,14 @@ def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
     benchmark = environment.benchmark
 
     def instructions(role: str, style: Style = "full") -> str:
-        told = benchmark.instructions(role, style)
-        return told if style == "brief" else " ".join(filter(None, (told, words)))
+        text = benchmark.instructions(role, style)
+        return text if style == "brief" else " ".join(filter(None, (text, words)))
 
     environment.benchmark = _changed(benchmark, instructions=instructions)
 
 
 def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
-    """Let the one agent of an environment of joint work write what a whole team was to write."""
+    """Let the only agent of an environment with a joint answer write the parts of a whole team."""
     benchmark = environment.benchmark
     names = parts_of(team)
 
@@ -57,7 +57,7 @@ def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
         if style == "brief":
             return benchmark.instructions(role, style)
         duty, other = benchmark.duties, benchmark.answer_form
-        duties = [f"### {part}\n{duty.get(role_of(one), other)}" for part, one in names.items()]
+        duties = [f"### {part}\n{duty.get(role_of(agent), other)}" for part, agent in names.items()]
         return (
             f"{benchmark.goal} You write all the parts yourself. Put each under a heading of its"
             " own, as here, where it says what belongs there:\n" + "\n".join(duties)
@@ -75,28 +75,28 @@ def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
 
 
 def parts_of(team: Mapping[str, int]) -> dict[str, str]:
-    """The headings of the parts, and whose part each is; a role with one agent gives its name."""
+    """Map the heading of each part to its agent; a role with one agent is itself the heading."""
     agents = agent_names(team)
     return {role_of(agent) if team[role_of(agent)] == 1 else agent: agent for agent in agents}
 
 
 def cut_parts(text: str, parts: Sequence[str]) -> dict[str, str]:
-    """What stands under each heading; without any heading, all of the text under each.
+    """Cut a text into parts by their headings; without any heading, every part is the whole text.
 
-    A heading has two marks or more, because one mark is a comment of Python. Parts without one are
-    left out; the last of equal headings counts.
+    A heading begins with two or more `#`, because one `#` begins a comment in Python. Parts without
+    a heading are left out. The last of equal headings counts.
     """
     names = "|".join(map(re.escape, parts))
     pieces = re.split(rf"(?im)^[ \t]*#{{2,6}}[ \t]*({names})[ \t]*:?[ \t]*$", text)
     if len(pieces) == 1:
         return dict.fromkeys(parts, text)
-    known = {part.lower(): part for part in parts}
+    part_of = {part.lower(): part for part in parts}
     headed = zip(pieces[1::2], pieces[2::2], strict=True)
-    return {known[heading.lower()]: words.strip() for heading, words in headed}
+    return {part_of[heading.lower()]: words.strip() for heading, words in headed}
 
 
 def _changed(benchmark: Benchmark, **methods: Any) -> Benchmark:
-    """A copy of a benchmark with some methods exchanged; the original serves other environments."""
+    """Copy a benchmark with some methods replaced; other environments share the original."""
     changed = copy.copy(benchmark)
     for name, method in methods.items():
         setattr(changed, name, method)
@@ -104,13 +104,13 @@ def _changed(benchmark: Benchmark, **methods: Any) -> Benchmark:
 
 
 def _drafts(task: Task, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What a script may write in the place of all: the drafts of all roles, the best together."""
-    found = {part: task.drafts.get(role_of(agent), ()) for part, agent in names.items()}
-    if not all(found.values()):
+    """Join the drafts of all roles into drafts of the writer, the best drafts first."""
+    drafts = {part: task.drafts.get(role_of(agent), ()) for part, agent in names.items()}
+    if not all(drafts.values()):
         return {}
-    count = max(map(len, found.values()))
-    works = (
-        "\n".join(f"### {part}\n{one[min(i, len(one) - 1)]}" for part, one in found.items())
+    count = max(map(len, drafts.values()))
+    joined = (
+        "\n".join(f"### {part}\n{texts[min(i, len(texts) - 1)]}" for part, texts in drafts.items())
         for i in range(count)
     )
-    return {WRITER: tuple(works)}
+    return {WRITER: tuple(joined)}

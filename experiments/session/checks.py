@@ -1,4 +1,4 @@
-"""Checks of a program's own settings, which need neither torch nor anything that it builds."""
+"""Check the settings of a program, without torch and without building its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laconic.experiments.session.sweep_result import names_of
 SPLITS = ("evaluation", "train")
 """Parts of a task source."""
 CAP = "env.max_rounds"
-"""Key of the rounds after which an episode that does not end is an error."""
+"""Config key of the number of rounds after which an unfinished episode is an error."""
 
 COUNTS = {
     "seed": 0,
@@ -22,15 +22,15 @@ COUNTS = {
     "evaluation.batch": 1,
     "evaluation.transcripts": 0,
 }
-"""Counts that programs which evaluate have in common, and the least that each may be."""
+"""Counts that all evaluating programs share -> minimum of each."""
 
 
 def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
     """Check settings that are whole numbers.
 
     Args:
-        cfg: the composed configuration.
-        least: dotted key -> smallest number that it may be.
+        cfg: composed configuration.
+        least: dotted key -> minimum.
         optional: keys that may be null.
 
     Raises:
@@ -57,7 +57,7 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
     power = OmegaConf.select(cfg, "learner.charge_power", default=0)
     if power and OmegaConf.select(cfg, "env.reward.when") == "solved":
         raise SettingError(
-            "env.reward.when=solved and learner.charge_power above 0 charge twice for failing; got"
+            "env.reward.when=solved and learner.charge_power above 0 discount failures twice; got"
             f" learner.charge_power={power}: set learner.charge_power=0, or env.reward.when=always"
         )
     if cfg.train.tasks_per_step < processes:
@@ -70,11 +70,11 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
 def check_play(
     cfg: DictConfig, least: Mapping[str, int], flags: Sequence[str], optional: Sequence[str] = ()
 ) -> None:
-    """Check settings that all programs have which play tasks, and further counts and flags.
+    """Check the settings of a program that plays tasks, and further counts and flags.
 
     Raises:
         SettingError: names the key and its value.
-        UnknownNameError: there is no such split.
+        UnknownNameError: the split is unknown.
     """
     check_counts(cfg, {**COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
     choice("evaluation.split", cfg.evaluation.split, SPLITS)
@@ -95,15 +95,15 @@ def check_compare(cfg: DictConfig) -> None:
 
 
 def check_samples(samples: int, chosen: object, greedy: bool) -> None:
-    """Check that samples differ, and that there are enough of them for each estimate.
+    """Check that samples can differ, and that there are enough of them for each estimate.
 
     Raises:
-        SettingError: greedy play is to be repeated, or a k is not a number from 1 to `samples`.
+        SettingError: greedy play is repeated, or a k is not a number from 1 to `samples`.
     """
     if samples > 1 and greedy:
         raise SettingError(
-            f"evaluation.samples={samples} plays every task so often, and greedy play is the same"
-            " every time; set evaluation.greedy=false"
+            f"evaluation.samples={samples} repeats every task, but greedy play is the same every"
+            " time; set evaluation.greedy=false"
         )
     numbers = list(chosen) if isinstance(chosen, (list, tuple, ListConfig)) else [None]
     if any(type(k) is not int or not 1 <= k <= samples for k in numbers):

@@ -1,4 +1,4 @@
-"""What a step of training costs: tokens by the second, and the most memory that was held."""
+"""Costs of a training step: tokens per second and peak memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from laconic.learners.episode import Group
 
 
 def now() -> float:
-    """Seconds since some moment, read when the GPU has done all that it was told to do."""
+    """Read the clock after the GPU has finished its queue; seconds since an arbitrary moment."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def tokens_per_second(groups: Sequence[Group], rollout: float, update: float) -> dict[str, float]:
-    """Tokens of replies by the time of their sampling, and all tokens by that of the update.
+    """Return sampled tokens per second of rollout, and all tokens per second of update.
 
-    Empty where nobody speaks in tokens.
+    Empty if no reply has tokens.
     """
-    turns = [turn for group in groups for one in group.episodes for turn in one.turns]
+    turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
     said = sum(len(turn.reply_ids) for turn in turns)
     read = sum(len(turn.prompt_ids) for turn in turns)
     if not said:
@@ -36,9 +36,9 @@ def tokens_per_second(groups: Sequence[Group], rollout: float, update: float) ->
 
 
 def peak_gigabytes() -> float:
-    """The most memory of this process so far: of its GPU where it has one, else of the machine."""
+    """Return the peak memory of this process in GB: of its GPU if it has one, else of the host."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 1e9
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Kilobytes, but on a Mac bytes.
+    # Linux reports kilobytes, macOS bytes.
     return float(peak * (1 if sys.platform == "darwin" else 1024) / 1e9)

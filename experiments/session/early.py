@@ -1,9 +1,8 @@
-"""Checks what a configuration says, before torch is imported and before a run folder is made.
+"""Check a configuration before torch is imported and before a run folder is made.
 
-Settings are built as the program will build them, as far as that needs no torch: the environment
-with one task, the team, and the settings of a learner's parts. What only torch can judge comes
-last: the device and the optimizer. Classes of a user's own are left to the program, which builds
-them once.
+The checks build the parts that need no torch as the program will: the environment with one task,
+the team, and the settings of the learner's parts. The device and the optimizer, which need torch,
+come last. A user's own classes are not built here, so that they are built only once.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
     """Check a composed configuration of a program.
 
     Args:
-        program: its name, that of its yaml in `conf/`.
-        cfg: the configuration without Hydra's own part, after `targets.settle`; it may change.
-        overrides: what the user typed.
+        program: name of the program and of its YAML file in `conf/`.
+        cfg: configuration without Hydra's part, after `targets.settle`; it may be changed.
+        overrides: overrides that the user typed.
 
     Raises:
         SettingError: a setting is out of range, or contradicts another.
-        HydraException: a part cannot be built of its settings.
+        HydraException: a part cannot be built from its settings.
     """
     registered = programs.find(program.replace("_", "-"))
     if registered is None or registered.check is None:
@@ -73,7 +72,7 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
 def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
     """Build the environment with one task of each split; return its agents.
 
-    A class of a user's own is not built, and has no agents here.
+    A user's own class is not built; the result is then empty.
     """
     if cfg.env.get("_target_") != "laconic.envs.make":
         return ()
@@ -104,7 +103,7 @@ def check_team(cfg: DictConfig, trained: bool) -> None:
     """Build the team, which loads no model yet.
 
     Raises:
-        SettingError: a setting is wrong, or scripts are to be trained.
+        SettingError: a setting is wrong, or the agents to train are scripted.
     """
     if trained and cfg.agent.get("_target_") == SCRIPTED:
         raise SettingError(
@@ -112,15 +111,15 @@ def check_team(cfg: DictConfig, trained: bool) -> None:
             f" agent=hf; {command('evaluate', agent='scripted')} plays scripted agents"
         )
     targets = [str(node["_target_"]) for node in _nodes(cfg.agent)]
-    if all(one.startswith(AGENTS) and not one.startswith(SERVED) for one in targets):
+    if all(target.startswith(AGENTS) and not target.startswith(SERVED) for target in targets):
         instantiate(cfg.agent, _convert_="all")
 
 
 def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
-    """Build the settings of a learner of this package, and its parts that need no torch.
+    """Build the settings of one of this package's learners, and its parts that need no torch.
 
     Raises:
-        SettingError: a setting is out of range, or groups are too small to be compared.
+        SettingError: a setting is out of range, or groups are too small for the advantages.
     """
     node = cfg.learner
     if not _target(node).startswith("laconic.learners.algorithms."):
@@ -141,15 +140,15 @@ def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
         credit(node.credit)
     advantages = parts.get("advantages")
     if isinstance(advantages, Estimator) and agents and not node.get("collect"):
-        # At the most all agents share one policy.
+        # At most, all agents share one policy.
         advantages.check(cfg.train.group_size, len(agents))
 
 
 def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:
-    """Check that typed values are numbers, or true or false, where the default is.
+    """Check that typed values are numbers or booleans if their defaults are.
 
     Raises:
-        SettingError: one is something else.
+        SettingError: a value has another type than its default.
     """
     typed = {
         key: value
@@ -176,33 +175,33 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
 
 
 def check_hooks(cfg: DictConfig) -> None:
-    """Build what of this package runs after an evaluation, and beside the entries of a comparison.
+    """Build this package's hooks after an evaluation and columns of a comparison.
 
     Raises:
         SettingError: a setting is out of range.
     """
-    nodes = [OmegaConf.select(cfg, key) or {} for key in ("evaluation.after", "compare.columns")]
-    for node in (one for group in nodes for one in group.values()):
+    groups = [OmegaConf.select(cfg, key) or {} for key in ("evaluation.after", "compare.columns")]
+    for node in (node for group in groups for node in group.values()):
         if _target(node).startswith("laconic.") and isclass(resolve_name(node._target_)):
             instantiate(node, _convert_="all")
 
 
 def check_with_torch(cfg: DictConfig) -> None:
-    """Check what needs torch: a GPU that is asked for, and the settings of the optimizer.
+    """Check the device of the agents and the settings of the optimizer, which need torch.
 
     Raises:
-        SettingError: there is no GPU.
+        SettingError: there is no such GPU.
         InstantiationException: the optimizer refuses its settings.
     """
     devices = {str(node["device"]) for node in _nodes(cfg.get("agent")) if node.get("device")}
-    for asked in sorted(one for one in devices if one.startswith("cuda")):
+    for device in sorted(device for device in devices if device.startswith("cuda")):
         import torch
 
-        number, there = asked.partition(":")[2], torch.cuda.device_count()
-        if (int(number) if number.isdigit() else 0) >= there:
+        number, count = device.partition(":")[2], torch.cuda.device_count()
+        if (int(number) if number.isdigit() else 0) >= count:
             raise SettingError(
-                f"agent.device={asked} is not here: torch finds {there} GPUs; set agent.device=auto"
-                " or agent.device=cpu"
+                f"agent.device must be a device of this machine; got {device}, and torch finds"
+                f" {count} GPUs: set agent.device=auto or agent.device=cpu"
             )
     if _target(cfg.get("optimizer")).startswith(("torch.optim.", "laconic.learners.training.")):
         import torch
@@ -211,14 +210,14 @@ def check_with_torch(cfg: DictConfig) -> None:
 
 
 def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose a program of the chosen options alone."""
+    """Compose a program with the chosen options only."""
     loader = GlobalHydra.instance().config_loader()
     return loader.load_configuration(program, chosen_options(overrides), run_mode=RunMode.RUN)
 
 
 def _record(record: type, node: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the settings of a node that a record has."""
-    names = [one.name for one in fields(record) if one.name not in skip]
+    """Return the settings of a node that are fields of a record."""
+    names = [field.name for field in fields(record) if field.name not in skip]
     return {name: node[name] for name in names if name in node}
 
 

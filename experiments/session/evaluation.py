@@ -29,31 +29,31 @@ from laconic.learners.rollout.play import Start, play
 
 T = TypeVar("T")
 _DRAWN_EPISODES = 256
-"""Episodes of an evaluation where neither the environment nor the configuration says how many."""
+"""Number of episodes if neither the environment nor the configuration sets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """Evaluation with everything that plays it."""
+    """Evaluation, with the objects that play it and its episodes."""
 
     cfg: DictConfig
     """Configuration of the program."""
     environments: Environments
-    """Environments in which it is played."""
+    """Environments of the evaluation, played in parallel."""
     policies: Mapping[str, Policy]
     """Policy of each agent."""
     starts: Sequence[Start]
-    """Starts of its episodes."""
+    """Starts of the episodes."""
     folder: RunFolder
-    """Run folder to which it is written."""
+    """Run folder of the evaluation."""
     episodes: Sequence[Episode] = ()
     """Episodes, one per start in their order; fewer if the evaluation was interrupted."""
     step: int = 0
-    """Number of learner updates before it."""
+    """Number of learner updates before the evaluation."""
     processes: Processes = SINGLE_PROCESS
-    """Processes that play it together."""
+    """Process group of the evaluation."""
     unshard: bool = True
-    """Whether sharded weights are gathered before a process plays alone."""
+    """True to gather sharded weights before a process plays alone."""
 
     def by_main(self, function: Callable[[], T]) -> T:
         """Call a function on the main process, with whole weights; all processes get its result."""
@@ -73,7 +73,7 @@ class Findings:
     """Further entries of the row in `evaluations.jsonl`."""
 
     def __or__(self, other: Findings) -> Findings:
-        """Join two; the second wins for equal names."""
+        """Merge two findings; the second wins for equal names."""
         return Findings(
             {**self.figures, **other.figures},
             {**self.metrics, **other.metrics},
@@ -93,13 +93,13 @@ def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
     """
     hooks: list[AfterEvaluation] = []
     for node in (nodes or {}).values():
-        made = instantiate(node, _partial_=True, _convert_="all")
-        hooks.append(made() if inspect.isclass(made.func) else made)
+        hook = instantiate(node, _partial_=True, _convert_="all")
+        hooks.append(hook() if inspect.isclass(hook.func) else hook)
     return hooks
 
 
 def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Findings:
-    """Call all hooks and join their findings."""
+    """Call all hooks and merge their findings."""
     findings = Findings()
     for hook in hooks:
         findings |= hook(evaluation) or Findings()
@@ -107,9 +107,9 @@ def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Fi
 
 
 def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
-    """The first `most` tasks (None: all) once, each with the same seed whenever it is played.
+    """Return one start for each of the first `most` tasks (None: all); seeds are fixed by task.
 
-    An environment whose tasks have no names begins so often, or 256 times for None.
+    An environment without task keys gets `most` starts, or 256 for None.
     """
     keys = task_keys(environments[0])
     if not keys:
@@ -120,12 +120,12 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
 def evaluate(
     evaluation: EvaluationRun, transcripts: int, hooks: Sequence[AfterEvaluation] = ()
 ) -> dict[str, float]:
-    """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.
+    """Play all evaluation tasks greedily; record figures and some transcripts in the folder.
 
-    Every process plays a part of the tasks; the main one writes.
+    Every process plays its share of the tasks; the main process writes.
 
     Returns:
-        The metrics by their whole names (`eval/accuracy`).
+        The metrics by their full names (`eval/accuracy`).
     """
     processes = evaluation.processes
     episodes = processes.map_sharded(
@@ -138,7 +138,7 @@ def evaluate(
     evaluation = replace(evaluation, episodes=episodes)
     findings = run_hooks(hooks, evaluation)
     processes.main(lambda: record(evaluation, transcripts, findings))
-    means = {name: one.mean for name, one in findings.figures.items()}
+    means = {name: figure.mean for name, figure in findings.figures.items()}
     return {**prefixed({**summarize(episodes), **means}, "eval/"), **findings.metrics}
 
 
@@ -149,17 +149,21 @@ def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NO
     row: dict[str, Any] = {
         "step": step,
         "episodes": len(episodes),
-        "intervals": {name: asdict(one) for name, one in figures.items()},
+        "intervals": {name: asdict(figure) for name, figure in figures.items()},
         **findings.facts,
     }
     evaluation.folder.append_evaluation(row)
     tasks = tasks_of(evaluation.environments[0])
-    kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
-    evaluation.folder.append_transcripts([one.row() for one in kept])
+    evaluation.folder.append_transcripts(
+        [
+            transcript(episode, tasks.get(episode.task), step).row()
+            for episode in episodes[:transcripts]
+        ]
+    )
 
 
 def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
-    """One episode as `transcripts.jsonl` keeps it; some environments have no `Task`."""
+    """Make the transcript of an episode; `task` is None for environments without a `Task`."""
     return Transcript(
         step=step,
         task=episode.task,
@@ -168,19 +172,19 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         reference=task.answer if task else "",
         messages=tuple(
             Said(
-                one.agent,
-                one.round,
-                one.message,
-                one.tokens_said,
-                one.cut,
-                one.informed,
-                one.truncated,
-                one.read,
-                one.thought,
-                one.tokens_thought,
-                one.act,
+                turn.agent,
+                turn.round,
+                turn.message,
+                turn.tokens_said,
+                turn.cut,
+                turn.informed,
+                turn.truncated,
+                turn.read,
+                turn.thought,
+                turn.tokens_thought,
+                turn.act,
             )
-            for one in episode.turns
+            for turn in episode.turns
         ),
         solved=episode.solved,
         score=episode.score,

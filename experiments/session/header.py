@@ -1,7 +1,7 @@
-"""What is told before anything slow begins: what is trained on what, and where it is written.
+"""Texts at the start of a program: the run in two lines, its grading and limits, and a warning.
 
-Also that the small weights in use never saw the world they are put into, and how to make some that
-have: a run that starts at nothing solved has nothing to learn from.
+The warning says that the small weights in use never saw this environment, and how to train some
+that have. A run that solves no task at its start has nothing to learn from.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
+from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.session.setup import print_conditions
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_yaml
@@ -22,14 +24,14 @@ MINUTES: Mapping[str, str] = {
     "sports": "23 minutes on one core",
     "strategyqa": "10 to 16 minutes on one core",
 }
-"""Environment -> how long its warm start took where that was measured."""
+"""Environment -> measured time of its warm start."""
 _SMALL = "laconic.learners.agents.tiny"
 _NEW = f"{_SMALL}.new"
 
 
 def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> list[str]:
-    """Lines that say what a training is, from its configuration and what was chosen of it."""
-    env, agent, learner = (_called(cfg, one, choices) for one in ("env", "agent", "learner"))
+    """Describe a training in lines, from its configuration and the chosen option of each group."""
+    env, agent, learner = (_label(cfg, group, choices) for group in ("env", "agent", "learner"))
     model = cfg.agent.get("model")
     train = cfg.train
     return [
@@ -39,10 +41,56 @@ def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> 
     ]
 
 
-def unseen(cfg: DictConfig) -> str:
-    """Words for small weights that were made for other worlds; empty where there is nothing to say.
+def print_start(team: Any, environment: ParallelEnv[str, Any, Any]) -> None:
+    """Print the conditions under which an environment grades answers, and conflicting limits."""
+    print_conditions(environment)
+    for conflict in conflicting_limits(team, environment):
+        print(f"limits: {conflict}")
 
-    What large models have seen nobody knows, and neither what an environment of a user's own is.
+
+def conflicting_limits(team: Any, environment: ParallelEnv[str, Any, Any]) -> list[str]:
+    """Describe limits of a team and its environment that differ, one line each.
+
+    A reply ends at the smaller of two limits, so the rest of the larger one is never used.
+    """
+    settings = {"": getattr(team, "sampling", None)} | {
+        f"members.{name}.": getattr(member, "sampling", None)
+        for name, member in getattr(team, "members", {}).items()
+    }
+    budget = getattr(environment, "budget", None)
+    cap = getattr(budget, "message", None)
+    conflicts = []
+    for where, sampling in settings.items():
+        most = getattr(sampling, "max_reply_tokens", None)
+        if cap is None or most is None or most == cap + 1:
+            continue
+        # The token that ends a reply counts toward max_reply_tokens, but not toward a message.
+        conflicts.append(
+            f"replies end after {min(most, cap + 1)} tokens:"
+            f" agent.{where}sampling.max_reply_tokens={most}, env.budget.message={cap} and one"
+            " to end"
+        )
+    episode = getattr(budget, "episode", None)
+    thought = getattr(budget, "thought", None)
+    for where, sampling in settings.items():
+        most = getattr(sampling, "thinking_tokens", None)
+        if thought is not None and most is not None and thought != most:
+            conflicts.append(
+                f"thoughts end after {min(thought, most)} tokens:"
+                f" agent.{where}sampling.thinking_tokens={most}, env.budget.thought={thought}"
+            )
+    if cap is not None and episode is not None and episode < cap:
+        conflicts.append(
+            f"no message can use the {cap} tokens of env.budget.message:"
+            f" env.budget.episode={episode}"
+        )
+    return conflicts
+
+
+def unseen(cfg: DictConfig) -> str:
+    """Return a warning about small weights that were trained on other environments; else empty.
+
+    Nothing is known about the training data of large models, or about a user's own environment.
     """
     world = cfg.env.get("name")
     target = str(cfg.agent.get("_target_"))
@@ -53,58 +101,58 @@ def unseen(cfg: DictConfig) -> str:
     worlds = _worlds(Path(cfg.agent.get("model") or PATH))
     if not worlds or world in worlds:
         return ""
-    time = MINUTES.get(world, "what it reaches here nobody has measured")
+    time = MINUTES.get(world, "its time and accuracy here were not measured")
     folder = f"warm/{world}"
     warm_start = command("warm-start", env=world, threads=1, **{"hydra.run.dir": folder})
     train = command("train", env=world, **{"agent.model": folder})
     return (
-        f"these weights never saw {world} (they were made on {' and '.join(sorted(worlds))}), so"
-        " expect no solved task and nothing to learn from at first. Weights that have seen it:"
+        f"these weights never saw {world} (they were trained on {' and '.join(sorted(worlds))}), so"
+        " expect no solved task and nothing to learn from at first. To train some that have:"
         f" {warm_start} ({time}), then {train}"
     )
 
 
 def _untaught(cfg: DictConfig) -> str:
-    """Return words for fresh weights that learn from reward alone; empty where they imitate."""
+    """Return a warning about fresh weights that learn from reward alone; empty if they imitate."""
     learner = cfg.get("learner")
     collect = str((learner.get("collect") or {}).get("_target_")) if learner else ""
     if learner is None or collect.startswith("laconic.learners.rollout.collectors.demonstrations"):
         return ""
     return (
-        "agent=new has fresh weights, which say nothing of use, and this learner learns from reward"
+        "agent=new has fresh weights, which say nothing useful, and this learner learns from reward"
         " alone: expect no solved task and nothing to learn from. learner=imitation teaches them"
         f" first, as {command('warm-start', env=cfg.env.get('name') or 'gsm8k')} does"
     )
 
 
-def _called(cfg: DictConfig, group: str, choices: Mapping[str, str | None]) -> str:
-    """The choice of a group, or the class where it is not that of the choice."""
+def _label(cfg: DictConfig, group: str, choices: Mapping[str, str | None]) -> str:
+    """Return the chosen option of a group, or its class if that is a user's own."""
     target = str(cfg[group].get("_target_"))
     chosen = choices.get(group)
     return chosen if chosen and target.startswith(("laconic.", "torch.")) else target
 
 
 def _worlds(model: Path) -> set[str]:
-    """Names of the environments that small weights were made on, as their folder tells."""
-    found = {_world(_read(model / "recipe.yaml"))}
+    """Return the names of the environments that small weights were trained on, from their files."""
+    names = {_world(_read(model / "recipe.yaml"))}
     for run in (model, model.parent):
         if trained := _read(run / "config.yaml"):
             agent = trained.get("agent") or {}
-            found.add(_world(trained))
+            names.add(_world(trained))
             if not str(agent.get("_target_")).startswith(_NEW):
-                found.add(_world(_read(Path(agent.get("model") or PATH) / "recipe.yaml")))
-    return found - {""}
+                names.add(_world(_read(Path(agent.get("model") or PATH) / "recipe.yaml")))
+    return names - {""}
 
 
-def _world(told: Mapping[str, Any]) -> str:
-    env = told.get("env")
+def _world(config: Mapping[str, Any]) -> str:
+    env = config.get("env")
     return str(env.get("name") or "") if isinstance(env, Mapping) else ""
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """A yaml of a folder; empty where there is none that can be read."""
+    """Read a YAML file; empty if it does not exist or cannot be read."""
     try:
-        found = read_yaml(path)
+        content = read_yaml(path)
     except SettingError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return content if isinstance(content, Mapping) else {}

@@ -1,6 +1,6 @@
-"""Measures the policy's own accuracy in a training by imitation, every few steps on a few tasks.
+"""Measure the policy's own accuracy while it imitates a teacher, every few steps on a few tasks.
 
-The episodes of such a training are a teacher's, and their accuracy is the teacher's too.
+The training episodes are the teacher's, so their accuracy says nothing about the policy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EVERY = 25
 TASKS = 32
 """Evaluation tasks of one measurement, played greedily."""
 MAX_SHARE = 0.05
-"""Most of a training's time that goes into it; a measurement that would take more waits."""
+"""Maximum fraction of the training time for measurements; a measurement beyond it is skipped."""
 NAME = "train/own_accuracy"
 """Metric of the policy's own accuracy."""
 
@@ -31,7 +31,7 @@ class OwnAccuracy:
         self._cost: float | None = None
 
     def observe(self, row: Mapping[str, float], episodes: int) -> None:
-        """Add the time of a step, and note that of an evaluation.
+        """Add the time of a step, and estimate the cost of a measurement from an evaluation.
 
         Args:
             row: metrics of the step.
@@ -46,13 +46,13 @@ class OwnAccuracy:
         if not step or step % EVERY:
             return False
         if self._cost is None:
-            # The first measurement shows what one costs.
+            # The cost is known only after the first measurement.
             return True
         return self._spent + self._cost <= MAX_SHARE * self._steps
 
     def measure(self, run: TrainingRun) -> dict[str, float]:
         """Play the tasks greedily and return the metric by its name."""
-        begun = time.perf_counter()
+        began = time.perf_counter()
         with run.cuttable():
             episodes = run.processes.map_sharded(
                 run.starts[:TASKS],
@@ -61,13 +61,13 @@ class OwnAccuracy:
                 ),
                 unshard=not run.engine.keeps_copies,
             )
-        self._cost = time.perf_counter() - begun
+        self._cost = time.perf_counter() - began
         self._spent += self._cost
-        return {NAME: sum(bool(one.solved) for one in episodes) / len(episodes)}
+        return {NAME: sum(bool(episode.solved) for episode in episodes) / len(episodes)}
 
 
 def of_policy(row: Mapping[str, float]) -> dict[str, float]:
-    """Return what the progress line of an imitation shows: its loss and the policy's accuracy."""
+    """Return the metrics for the progress line of an imitation: loss and the policy's accuracy."""
     shown = {name: row[name] for name in ("learner/loss", NAME) if name in row}
     if "eval/accuracy" in row:
         shown[NAME] = row["eval/accuracy"]

@@ -1,7 +1,7 @@
-"""`run=<folder>` of an evaluation: the environment and the team of a training, with its weights.
+"""Evaluate a training with `run=<folder>`: its environment, its team and its weights.
 
-What is typed takes the place of what the run had: `env.rounds=3` of that one setting, `env=math` of
-the whole environment.
+Typed settings replace those of the run: `env.rounds=3` replaces that setting, and `env=math` the
+whole environment.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from laconic.learners.agents.trained import run_folder
 
 
 def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
-    """Put environment and team of the run that `cfg.run` names into `cfg`, in place.
+    """Copy environment and team of the run `cfg.run` into `cfg`, in place.
 
     Raises:
-        SettingError: it is no run folder, its team has no one model, or its configuration would
-            build what `cfg.trust` does not allow.
+        SettingError: `cfg.run` is no run folder, its team has several models, or its configuration
+            names an object that `cfg.trust` does not allow.
     """
     if cfg.run is None:
         if cfg.step is not None:
-            raise SettingError(f"step={cfg.step} is a step of a run; pass run=<run folder>, too")
+            raise SettingError(f"step={cfg.step} needs a run; pass run=<run folder> as well")
         return
     folder = run_folder(str(cfg.run))
     if folder is None:
@@ -38,20 +38,20 @@ def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
     saved = read_config(folder)
     if "model" not in (saved.get("agent") or {}) or not saved.get("env"):
         raise SettingError(
-            f"run={str(folder)!r} has no env and agent.model, as a team of several kinds has none;"
-            " evaluate it with its own env=... agent=..., and each member's"
+            f"run={str(folder)!r} must have env and agent.model, which a team of several kinds has"
+            " not; evaluate it with env=... agent=..., and for each member"
             " model=<run folder>/policy/..."
         )
     typed = typed_values(overrides)
-    apart = (saved.get("evaluation") or {}).get("source")
-    if apart and not {"env", "env.source"} & typed.keys():
-        saved["env"]["source"] = apart
+    source = (saved.get("evaluation") or {}).get("source")
+    if source and not {"env", "env.source"} & typed.keys():
+        saved["env"]["source"] = source
     with open_dict(cfg):
         for group in GROUPS:
             if group not in typed:
                 own = _without(saved[group], group, typed)
-                say = f"type it ({group}.<setting>=<value>), or pass trust=[{{}}] to allow it"
-                check_settings(own, group, f"run={folder}", list(cfg.trust), say)
+                advice = f"type it ({group}.<setting>=<value>), or pass trust=[{{}}] to allow it"
+                check_settings(own, group, f"run={folder}", list(cfg.trust), advice)
                 _replace(cfg, group, saved[group], typed)
         cfg.agent.model = str(folder)
         if cfg.step is not None:
@@ -59,17 +59,17 @@ def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
 
 
 def _without(settings: Any, key: str, typed: Collection[str]) -> Any:
-    """Return settings without those that were typed, whose dotted keys begin with `key`."""
+    """Return the settings below `key` without those that were typed."""
     if not isinstance(settings, dict):
         return settings
-    inner = ((name, f"{key}.{name}", one) for name, one in settings.items())
-    return {name: _without(one, path, typed) for name, path, one in inner if path not in typed}
+    inner = ((name, f"{key}.{name}", value) for name, value in settings.items())
+    return {name: _without(value, path, typed) for name, path, value in inner if path not in typed}
 
 
 def _replace(cfg: DictConfig, group: str, settings: Any, typed: dict[str, Any]) -> None:
-    """Give a group other settings, those aside that were typed."""
-    own = [key for key in typed if key.startswith(f"{group}.")]
-    kept = {key: OmegaConf.select(cfg, key) for key in own}
+    """Replace the settings of a group, except those that were typed."""
+    typed_here = [key for key in typed if key.startswith(f"{group}.")]
+    values = {key: OmegaConf.select(cfg, key) for key in typed_here}
     cfg[group] = settings
-    for key, value in kept.items():
+    for key, value in values.items():
         OmegaConf.update(cfg, key, value)

@@ -1,4 +1,4 @@
-"""Builds a training run from a composed configuration, and refuses what could not be trained."""
+"""Build a training run from a composed configuration, and refuse settings that cannot train."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from laconic.learners.rollout.play import collect
 
 
 def context_of(cfg: DictConfig) -> Context:
-    """Return what the rules have to know of a run's configuration."""
+    """Return the settings of a run that the rules need."""
     ratio = OmegaConf.select(cfg, "learner.objective.importance_sampling_level", default="none")
     return Context(ratio != "none", OmegaConf.select(cfg, "learner.charge_power"))
 
 
 def common_folder(own: str, processes: Processes) -> str:
-    """The run folder of the main process; time stamps in its name differ between processes."""
+    """Return the run folder of the main process; folder names with time stamps may differ."""
     folder = processes.first(own)
     if own != folder:
         with suppress(OSError):
-            # Hydra has made it; nothing is in it.
+            # The empty folder that Hydra made for this process.
             Path(own).rmdir()
     return folder
 
@@ -46,8 +46,8 @@ def prepare(
     tasks = -(-cfg.train.tasks_per_step // processes.count)
     environments = make_training(cfg, tasks * cfg.train.group_size, team)
     evaluation = setup.make_evaluation(cfg, "evaluation", team)
-    told = leave_out_shared(environments, evaluation)
-    # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
+    warnings = leave_out_shared(environments, evaluation)
+    # Draw once to refuse a source with too few tasks before the first evaluation.
     setup.draw_starts(setup.task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
     learner = setup.make_learner(cfg, policies, processes)
@@ -57,7 +57,7 @@ def prepare(
         more = tasks * members - len(environments)
         environments += make_training(cfg, more, team)
     if engine.max_staleness:
-        # Each play under way has environments of its own.
+        # Each rollout under way has environments of its own.
         more = engine.max_staleness * len(environments)
         environments += make_training(cfg, more, team)
     setup.show_scripts(policies, evaluation[0])
@@ -75,7 +75,7 @@ def prepare(
         after_evaluation=make_hooks(cfg.evaluation.get("after")),
         price=setup.price_of(environments[0]),
     )
-    run.warnings += told
+    run.warnings += warnings
     check_price(run)
     run.learner.check(cfg.train.group_size)
     check_ahead(run)
@@ -88,32 +88,32 @@ def prepare(
 
 
 def check_ahead(run: TrainingRun) -> None:
-    """Refuse to play ahead by a collector that has to see one step before the next.
+    """Refuse to play ahead with a collector that depends on the previous step.
 
     Raises:
-        SettingError: it is another than the plain one.
+        SettingError: the collector is not the independent one.
     """
     collector = run.learner.collector
     plain = isinstance(collector, Independent) and collector.play is collect
     if run.engine.max_staleness and not plain:
         raise SettingError(
             f"engine.max_staleness={run.engine.max_staleness} plays groups while an update runs,"
-            f" and learner.collect ({collector.kind}) plays episodes again or remembers them; set"
-            " engine.max_staleness=0, or take a learner that plays independent episodes"
+            f" but learner.collect ({collector.kind}) plays episodes again or remembers them; set"
+            " engine.max_staleness=0, or choose a learner that plays independent episodes"
         )
 
 
 def check_price(run: TrainingRun) -> None:
-    """Refuse a schedule of prices that would change nothing.
+    """Refuse a price schedule for an environment without a price.
 
     Raises:
-        SettingError: the learner has one, and the environment no price.
+        SettingError: the learner has a schedule, and the environment has no price.
     """
     schedule = run.learner.price
     if run.price is None and not isinstance(schedule, Fixed):
         kind = type(run.environments[0]).__name__
         raise SettingError(
             f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
-            f" and {kind} has none: give it `reward`, a frozen dataclass with `price`"
+            f" but {kind} has none: give it `reward`, a frozen dataclass with `price`"
             " (docs/bring_your_own.md), or choose learner/price=fixed"
         )

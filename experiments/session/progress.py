@@ -1,4 +1,4 @@
-"""Show how far a run is: a live display in a terminal, plain lines anywhere else.
+"""Show the progress of a run: a live display in a terminal, plain lines anywhere else.
 
 Every method accepts metrics that lack some or all of the displayed ones. A thread watches the
 clock, so a step of minutes shows which part of it runs, for how long, and how long it took the last

@@ -1,4 +1,4 @@
-"""Judge a run by its metrics, and say in one sentence what an episode costs.
+"""Judge a run by its metrics, and state the cost of an episode in one sentence.
 
 A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. Live warnings
 come from here, and so do those of a finished run. Two failures frame the field.
@@ -218,15 +218,15 @@ def silence_to_watch(metrics: Mapping[str, float]) -> float:
 
 
 def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward: float) -> str:
-    """Return a line on what an episode costs, what it is charged, and what it earns.
+    """Describe the cost of an episode, its charge and its reward in one line.
 
     Args:
         evaluation: metrics of an evaluation (`learners.metrics.summarize`), without a prefix.
-        context: of the run.
+        context: facts about the run.
         max_reward: reward of one solved task, reward units.
 
     Returns:
-        The line; empty where the environment reports no bills or tokens are free.
+        The line; empty if the environment reports no bills or tokens are free.
     """
     billed = evaluation.get("billed", 0.0)
     if not billed > 0:
@@ -260,7 +260,7 @@ def _rules(context: Context) -> dict[str, Rule]:
 
 
 def _learning_rules() -> dict[str, Rule]:
-    """Return the rules on silence and on whether anything is learned."""
+    """Return the rules on silence and on updates that learn nothing."""
     return {
         "collapse": Collapse(),
         "evaluation_collapse": Collapse("eval/", window=1),
@@ -323,7 +323,7 @@ def _ratio_rules() -> dict[str, Rule]:
 
 
 def _charge_rules(charge_power: float | None) -> dict[str, Rule]:
-    """Return the rules on what is charged, which depend on whether the pass rate weighs it."""
+    """Return the rules on the charge; with a `charge_power` the pass rate scales it."""
     if charge_power:
         return {
             "never_charged": Streak(

@@ -1,4 +1,4 @@
-"""The state of a training run, and how it is saved, restored and left behind."""
+"""State of a training run: save it, restore it, and write the results of a finished run."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from laconic.learners.rollout.collectors.base import Independent, PlaysGroups
 from laconic.learners.rollout.play import Start
 
 SKIPPED = "learner/skipped_steps"
-"""Optimizer steps that were not taken, because they were not finite."""
+"""Metric that counts optimizer steps skipped because they were not finite."""
 LOST = 3
-"""Updates without a finite optimizer step after which a run is stopped."""
+"""Number of updates in a row without a finite optimizer step that stops a run."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class TrainingRun:
 
 
 def save(run: TrainingRun) -> None:
-    """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
+    """Write a checkpoint for `restore`; a learner without a state has none."""
     run.processes.main(run.folder.sync)
     if run.learner.resumable:
         checkpoint.save(run.folder.checkpoints, run.step, _state(run), processes=run.processes)
@@ -117,8 +117,11 @@ def _state(run: TrainingRun) -> dict[str, Any]:
 
 
 def _want_of_space(run: TrainingRun) -> str | None:
-    """What to warn of after the first update, which has made the optimizer's state."""
-    # Shards are written by each process; what one of them holds says nothing of all.
+    """Return a warning if coming checkpoints do not fit on the disk, after the first update.
+
+    Only then does the optimizer have a state, so that the size of a checkpoint is known.
+    """
+    # Each process writes its own shards, so the size of one says nothing about all.
     if run.step != 1 or not run.learner.resumable or run.processes.sharded:
         return None
     coming = -(-run.total // run.cfg.train.checkpoint_every)
@@ -126,12 +129,11 @@ def _want_of_space(run: TrainingRun) -> str | None:
 
 
 def restore(run: TrainingRun) -> None:
-    """Go on from the newest whole checkpoint.
+    """Restore the newest complete checkpoint.
 
     Raises:
-        SettingError: the learner has no state to go on from, or the run is past its last step.
-        CheckpointError: the checkpoint has another form, such as that of another version, or none
-            is whole.
+        SettingError: the learner has no state, or the run is past its last step.
+        CheckpointError: the checkpoint has another format, or no checkpoint is complete.
     """
     if not run.learner.resumable:
         raise SettingError(
@@ -139,13 +141,13 @@ def restore(run: TrainingRun) -> None:
             f" {run.learner.name} has no state_dict and load_state_dict; start a new one"
             " with hydra.run.dir=<folder>"
         )
-    found = run.processes.main(partial(_newest, run.folder.checkpoints))
-    if found is None:
+    newest = run.processes.main(partial(_newest, run.folder.checkpoints))
+    if newest is None:
         return
-    state: dict[str, Any] = checkpoint.load(found, run.processes)
-    with checkpoint.restoring(found):
+    state: dict[str, Any] = checkpoint.load(newest, run.processes)
+    with checkpoint.restoring(newest):
         step = state["step"]
-        if type(step) is not int or found.name.partition(".")[0] != f"step_{step:08d}":
+        if type(step) is not int or newest.name.partition(".")[0] != f"step_{step:08d}":
             raise ValueError(f"it says that it is of step {step!r}")
         if step > run.total:
             raise SettingError(
@@ -154,27 +156,28 @@ def restore(run: TrainingRun) -> None:
             )
         run.learner.load_state_dict(state["learner"])
         run.rules.load_state_dict(state["rules"])
-        run.warnings = [str(without_controls(one)) for one in state["warnings"]]
+        run.warnings = [str(without_controls(warning)) for warning in state["warnings"]]
         run.step = step
 
 
 def _newest(folder: Path) -> Path | None:
-    """The newest whole checkpoint; None where none was written yet.
+    """Return the newest complete checkpoint; None if none was written yet.
 
     Raises:
-        CheckpointError: there are some, and none is whole. To begin anew would drop all rows.
+        CheckpointError: there are checkpoints, but none is complete. Starting again would drop all
+            rows.
     """
-    found = checkpoint.latest(folder)
-    if found is None and any(folder.glob("step_*")):
+    newest = checkpoint.latest(folder)
+    if newest is None and any(folder.glob("step_*")):
         raise CheckpointError(
-            f"no checkpoint in {str(folder)!r} is whole, so the run cannot go on, and nothing was"
-            " changed; restore one, or start a new run with hydra.run.dir=<folder>"
+            f"no checkpoint in {str(folder)!r} is whole, so the run cannot continue, and nothing"
+            " was changed; restore one, or start a new run with hydra.run.dir=<folder>"
         )
-    return found
+    return newest
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
-    """Return what there is to warn of after a step: what the rules say, and a disk too full."""
+    """Return the warnings after a step: those of the rules, and one about a full disk."""
     space = _want_of_space(run)
     return [*([space] if space else []), *run.rules.observe(run.step, row)]
 
@@ -182,7 +185,7 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
 def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
     """Stop a run whose weights no longer change, because no loss or gradient is finite.
 
-    A learner that does not report `learner/steps` may have changed its weights, so it goes on.
+    A learner that does not report `learner/steps` may have changed its weights and continues.
 
     Raises:
         SettingError: each of the last `LOST` updates, or the last update of the run, skipped all
@@ -200,45 +203,45 @@ def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
 
 
 def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:
-    """Write one step to the run folder and to the loggers; returns what these warn of."""
+    """Write one step to the run folder and the loggers; return the loggers' warnings."""
     step = run.step + 1
     run.folder.append_metrics({"step": step, **row})
     return loggers.log(step, row)
 
 
 def write_status(run: TrainingRun, state: str) -> None:
-    """Replace `status.json`; other processes than the main one write nothing."""
+    """Replace `status.json`, from the main process only."""
     if run.processes.is_main:
         run.folder.write_status(state, run.step, run.warnings, run.processes.count)
 
 
 def finish(run: TrainingRun) -> None:
-    """Leave the policies, the status and the report."""
+    """Save the policies, the status, the report and the model card."""
     done = run.step == run.total
     save_policies(run.policies, run.folder.path / "policy", run.processes)
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
-        read = read_run(run.folder.path)
-        print_run(read, Console())
+        record = read_run(run.folder.path)
+        print_run(record, Console())
         if run.cfg.get("report", True):
             say(f"report: {write_report(run.folder.path)}")
             if not can_draw():
                 say(f"pictures: {LEFT_OUT}")
         try:
-            write_card(read, run.policies)
-        except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
+            write_card(record, run.policies)
+        except Exception as error:  # The weights are saved, so unusual settings must not fail here.
             say(f"there is no model card: {type(error).__name__}: {error}")
         if not done:
-            tell_how_to_go_on(run)
+            print_resume_command(run)
 
     run.processes.main(write)
 
 
-def tell_how_to_go_on(run: TrainingRun) -> None:
-    """Say how to resume a run that ends early; nothing where it cannot be."""
+def print_resume_command(run: TrainingRun) -> None:
+    """Print the command that resumes a run, if it can be resumed."""
     if run.learner.resumable and run.processes.is_main:
-        say(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
+        say(f"resume with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
 
 
 def save_policies(
@@ -246,9 +249,8 @@ def save_policies(
 ) -> None:
     """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
 
-    The policy of a whole team lies in the folder itself. Of several policies, each lies in a folder
-    named after the first of its agents (`learners.agents.folders.folder_name`). Frozen policies are
-    left out, because they are where they came from.
+    A single policy is saved in the folder itself. Each of several policies has a folder named after
+    the first of its agents (`learners.agents.folders.folder_name`). Frozen policies are not saved.
     """
     owners = {place: policies[agent] for agent, place in places(policies).items()}
     for name, policy in owners.items():

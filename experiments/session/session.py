@@ -1,7 +1,7 @@
-"""Trainings from Python: `laconic.train(...)`, `laconic.compose(...)`, and what a run has left.
+"""Train from Python with `laconic.train(...)` and `laconic.compose(...)`, and open runs with `Run`.
 
-The same configuration, checks and run folder as those of the command line, without Hydra's: what
-`laconic train env=math train.steps=20` starts, `laconic.train(env="math", steps=20)` starts too.
+Configuration, checks and run folder are the same as on the command line: `laconic train env=math
+train.steps=20` and `laconic.train(env="math", steps=20)` start the same training.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SHELL = (
     (r"\bresume=true\b", "resume=True"),
     (r" \(LACONIC_TRACEBACK=1 shows where\)", ""),
 )
-"""What only a shell understands in messages, and what stands for it in Python."""
+"""Patterns of shell syntax in messages -> the Python syntax that replaces it."""
 
 
 def train(*overrides: str, folder: str | Path | None = None, **settings: Any) -> Run:
@@ -70,7 +70,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
             `steps=20`), mappings (`env={"rounds": 3}`), and classes of your own (`learner=Mine`).
 
     Returns:
-        What the run has left, also where it was interrupted.
+        The run, also if it was interrupted.
 
     Raises:
         SettingError: a setting does not exist or is out of its range.
@@ -79,9 +79,9 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
         raise SettingError(problem)
     from laconic.experiments.train import main
 
-    given = accept_hidden([*overrides, *spelled(settings)])
+    accepted = accept_hidden([*overrides, *spelled(settings)])
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
-    with _in_words(), _as_hydra_would("train", given, path.absolute()) as cfg:
+    with _errors_in_python(), _hydra_job("train", accepted, path.absolute()) as cfg:
         try:
             main(cfg)
         except KeyboardInterrupt:
@@ -90,7 +90,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
 
 
 def compose(*overrides: str, program: str = "train", **settings: Any) -> DictConfig:
-    """The configuration that a program would have; settings are given as to `train`.
+    """Compose the configuration of a program; `train` takes the same settings.
 
     Raises:
         SettingError: a setting does not exist.
@@ -100,18 +100,18 @@ def compose(*overrides: str, program: str = "train", **settings: Any) -> DictCon
 
 @dataclass(frozen=True)
 class Run:
-    """A training as its folder tells it; `Run(path)` opens any run folder."""
+    """A training read from its folder; `Run(path)` opens any run folder."""
 
     folder: Path
-    """Where everything lies."""
+    """Run folder."""
     trusted: bool = False
-    """Whether classes that are not this package's may be built as the folder says, to play it."""
+    """True to let `play` build classes of other packages that the folder names."""
 
     def __post_init__(self) -> None:
-        """Check that there is a run.
+        """Check that the folder holds a run.
 
         Raises:
-            SettingError: there is none.
+            SettingError: it holds none.
         """
         if not is_run(Path(self.folder).expanduser()):
             raise SettingError(
@@ -121,16 +121,16 @@ class Run:
 
     @property
     def state(self) -> str:
-        """`finished`, or words for how far it came."""
+        """State of the run: `finished`, or a few words on its progress."""
         return read_run(Path(self.folder)).state
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The metrics of each step, as `metrics.jsonl` has them."""
+        """Rows of `metrics.jsonl`, one per step."""
         return read_rows(Path(self.folder) / "metrics.jsonl")
 
     def metrics(self) -> DataFrame:
-        """The metrics as a table with a row for each step.
+        """Return the metrics as a table with one row per step.
 
         Raises:
             ImportError: pandas is not installed.
@@ -145,11 +145,11 @@ class Run:
 
     @property
     def transcripts(self) -> list[Transcript]:
-        """Episodes of its evaluations, steps rising."""
+        """Recorded episodes of the evaluations, in the order of the steps."""
         return list(read_run(Path(self.folder)).transcripts)
 
     def report(self) -> Path:
-        """Write the page of the run, print its figures before and after, and say where it is."""
+        """Write the page of the run, print its figures, and return the path of the page."""
         print_run(read_run(Path(self.folder)), Console())
         return write_report(Path(self.folder))
 
@@ -160,23 +160,25 @@ class Run:
 
         Args:
             task: key of a task; None takes the first.
-            seed: of what the environment draws.
+            seed: seed of the environment.
             split: part of the source, `evaluation` or `train`.
-            **env: settings of the environment that are to be others.
+            **env: settings of the environment that replace those of the run.
 
         Raises:
-            SettingError: the folder would build what is not of this package, and is not `trusted`.
+            SettingError: the folder names a class of another package, and is not `trusted`.
         """
         plain = read_config(Path(self.folder))
         settings = {group: dict(plain.get(group) or {}) for group in GROUPS}
-        settings["env"] = {name: one for name, one in settings["env"].items() if name not in env}
+        settings["env"] = {
+            name: value for name, value in settings["env"].items() if name not in env
+        }
         for group in () if self.trusted else GROUPS:
-            say = "Run(folder, trusted=True) allows it"
-            check_settings(settings[group], group, str(self.folder), say=say)
+            advice = "Run(folder, trusted=True) allows it"
+            check_settings(settings[group], group, str(self.folder), say=advice)
         cfg = OmegaConf.create(settings)
         cfg.agent.model = str(self.folder)
         cfg.env.update(env)
-        with _in_words():
+        with _errors_in_python():
             team = setup.make_team(cfg)
             environments = setup.make_environments(cfg, 1, split, team)
         start = Start(seed, task) if task else evaluation_starts(environments, 1)[0]
@@ -187,21 +189,21 @@ class Run:
 
 
 def spelled(settings: Mapping[str, Any]) -> list[str]:
-    """Settings of Python as overrides of the command line.
+    """Convert Python settings to overrides of the command line.
 
     Raises:
-        SettingError: a value is of a kind that the command line does not have.
+        SettingError: an override cannot hold a value of this type.
     """
-    found = []
+    overrides = []
     for name, value in settings.items():
         key = f"train.{name}" if name in _train_keys() else name
         if isinstance(value, Mapping):
-            found += spelled({f"{key}.{inner}": one for inner, one in value.items()})
+            overrides += spelled({f"{key}.{inner}": setting for inner, setting in value.items()})
         elif callable(value):
-            found.append(f"{key}._target_={value.__module__}.{value.__qualname__}")
+            overrides.append(f"{key}._target_={value.__module__}.{value.__qualname__}")
         else:
-            found.append(f"{key}={_text(key, value)}")
-    return found
+            overrides.append(f"{key}={_text(key, value)}")
+    return overrides
 
 
 def _train_keys() -> frozenset[str]:
@@ -209,18 +211,18 @@ def _train_keys() -> frozenset[str]:
 
 
 def _text(key: str, value: Any) -> str:
-    """A value as Hydra's command line has it."""
+    """Write a value in the syntax of Hydra's command line."""
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, str | Path):
         return quoted(value)
     if isinstance(value, list | tuple):
-        return f"[{','.join(_text(key, one) for one in value)}]"
+        return f"[{','.join(_text(key, item) for item in value)}]"
     raise SettingError(f"{key} must be text, a number, a list, a mapping or a class; got {value!r}")
 
 
 def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
-    """A configuration, with Hydra's own part where it is to be `whole`."""
+    """Compose a configuration; `whole` adds the part of Hydra."""
     GlobalHydra.instance().clear()
     offer_environments(overrides, CONF)
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -232,9 +234,9 @@ def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
 
 
 def in_python(message: str) -> str:
-    """Return a message of the command line in words for Python.
+    """Translate a message of the command line to Python.
 
-    A new key is a text among the arguments, the run folder is `folder`, and true is `True`.
+    A new key becomes a text argument, the run folder `folder`, and true `True`.
     """
     for pattern, words in _SHELL:
         message = re.sub(pattern, words, message)
@@ -242,8 +244,8 @@ def in_python(message: str) -> str:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """Raise what the command line would say, in words for Python, in place of Hydra's errors."""
+def _errors_in_python() -> Iterator[None]:
+    """Replace Hydra's errors by `SettingError`, with the messages translated to Python."""
     try:
         yield
     except HydraException as error:
@@ -255,8 +257,8 @@ def _in_words() -> Iterator[None]:
 
 
 @contextmanager
-def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterator[DictConfig]:
-    """Compose, take and mark the run folder, and let Hydra know of the job while it runs."""
+def _hydra_job(program: str, overrides: list[str], folder: Path) -> Iterator[DictConfig]:
+    """Compose, lock and prepare the run folder, and register the job with Hydra while it runs."""
     cfg = _composed(program, [*overrides, f"hydra.run.dir={quoted(folder)}"], whole=True)
     with open_dict(cfg):
         cfg.hydra.job.name, cfg.hydra.runtime.output_dir = program, str(folder)
@@ -268,7 +270,7 @@ def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterato
     lock.hold(folder)
     try:
         HydraConfig.instance().set_config(cfg)
-        _note(folder / ".hydra", cfg, overrides)
+        _save_hydra(folder / ".hydra", cfg, overrides)
         with open_dict(cfg):
             del cfg["hydra"]
         for note in settle(cfg, overrides):
@@ -283,8 +285,8 @@ def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterato
         lock.release(folder)
 
 
-def _note(folder: Path, cfg: DictConfig, overrides: list[str]) -> None:
-    """What Hydra leaves in a run folder, by which a run is reported on and gone on with."""
+def _save_hydra(folder: Path, cfg: DictConfig, overrides: list[str]) -> None:
+    """Write the files that Hydra writes to a run folder; reports and resuming read them."""
     folder.mkdir(exist_ok=True)
     OmegaConf.save(OmegaConf.create(overrides), folder / "overrides.yaml")
     OmegaConf.save(OmegaConf.create({"hydra": cfg.hydra}), folder / "hydra.yaml")

@@ -1,8 +1,10 @@
-"""Builds what every program needs from a composed configuration: environments, policies, starts."""
+"""Build environments, policies, learners and starts from a composed configuration."""
 
 from __future__ import annotations
 
 import copy
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
@@ -30,7 +32,6 @@ from laconic.experiments.command_line.targets import (
     names_taken,
 )
 from laconic.experiments.session.checks import CAP, check_counts
-from laconic.experiments.session.slow_parts import report_if_slow
 from laconic.experiments.session.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
@@ -41,12 +42,14 @@ from laconic.learners.engines.base import Engine
 from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
+SLOW_SECONDS, AGAIN_SECONDS = 3.0, 20.0
+"""Seconds until a slow part is named, and until it is named again."""
 
 
 def set_up_process(threads: int | None) -> None:
-    """Give torch its threads (None: its own choice) and keep the libraries' bars off our display.
+    """Set torch's number of threads (None: its default) and turn off progress bars of libraries.
 
-    A download of the hub keeps its bar: it takes long, and nothing of ours is shown meanwhile.
+    Downloads from the hub keep their bar, because they take long and have no other display.
     """
     hub_shows = not are_progress_bars_disabled()
     disable_progress_bar()
@@ -57,23 +60,23 @@ def set_up_process(threads: int | None) -> None:
 
 
 def make_team(cfg: DictConfig) -> Any:
-    """The builder of a team's policies: it has `tokenize` and `policies(environment)`."""
+    """Make the builder of a team's policies, which has `tokenize` and `policies(environment)`."""
     return instantiate(cfg.agent, _convert_="all")
 
 
 def make_engine(cfg: DictConfig) -> Engine:
-    """Who samples the replies of a team, not opened yet.
+    """Make the engine that samples the replies of a team; it is not open yet.
 
     Raises:
-        SettingError: a setting is out of its range, or one that no engine has in training.
+        SettingError: a setting is out of its range, or would change the sampling distribution.
     """
     node = cfg.get("engine") or {"_target_": "laconic.learners.engines.base.Engine"}
     for name in ("top_k", "top_p", "min_p"):
         if name in node:
             raise SettingError(
-                f"engine.{name} would leave out tokens whose probability the loss counts: replies"
-                " that are trained on are drawn from the whole distribution. Leave it out, and set"
-                " agent.sampling.temperature"
+                f"engine.{name} must be left out: it removes tokens whose probability the loss"
+                " counts, because replies in training are sampled from the whole distribution."
+                " Set agent.sampling.temperature instead"
             )
     engine: Engine = instantiate(node, _convert_="all")
     return engine
@@ -86,20 +89,20 @@ def playing_with(
     folder: Path,
     processes: Processes = SINGLE_PROCESS,
 ) -> Iterator[Engine]:
-    """While it lasts the engine of a configuration samples for some policies as they are now.
+    """Open the engine of a configuration, which samples with the present weights of the policies.
 
-    A team without weights of ours plays by itself.
+    A team without an `HFPolicy` needs no engine.
     """
     engine = make_engine(cfg)
     with engine:
-        if any(isinstance(one, HFPolicy) for one in policies.values()):
+        if any(isinstance(policy, HFPolicy) for policy in policies.values()):
             engine.open(policies, folder, processes)
             engine.sync()
         yield engine
 
 
 def refuse_scripts(team: Any) -> None:
-    """Stop a training whose agents have nothing to train.
+    """Refuse to train agents without weights.
 
     Raises:
         SettingError: the team follows a script.
@@ -114,43 +117,66 @@ def refuse_scripts(team: Any) -> None:
 def make_environments(
     cfg: DictConfig, count: int, split: str, team: Any, **settings: Any
 ) -> Environments:
-    """Equal environments of one split of the task source, with budgets in the tokens of `team`.
+    """Make equal environments of one split of the task source, with budgets in tokens of `team`.
 
-    Settings beyond the configuration reach only those environments whose constructor has them, so
-    that any `ParallelEnv` can be named in `env._target_`.
+    An environment gets only those further settings that its constructor takes, so that
+    `env._target_` can name any `ParallelEnv`.
 
     Raises:
         SourceError: the task source cannot be read.
         SettingError: `env._target_` makes no environments, or the same one several times.
     """
-    wanted = {"split": split, "tokenize": team.tokenize, **settings}
+    further = {"split": split, "tokenize": team.tokenize, **settings}
     node, max_rounds = _without_cap(cfg)
-    accepted = _accepted(node, wanted)
+    accepted = _accepted(node, further)
     try:
-        # The first one makes the tasks, or reads them; the others take the same.
+        # The first environment makes or reads the tasks; the others share them.
         with report_if_slow(
             f"making the {split} tasks of {cfg.env.get('name') or cfg.env._target_}"
         ):
-            made = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
+            environments = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
             raise SourceError(of_source(error.__cause__)) from error.__cause__
         raise
-    check_environments(made, cfg.env._target_)
-    for environment in made if max_rounds else ():
-        # For the rollouts: an environment of others need not know the key.
+    check_environments(environments, cfg.env._target_)
+    for environment in environments if max_rounds else ():
+        # Rollouts read it here, because a class of another package need not take the key.
         metadata = getattr(environment, "metadata", None) or {}
         environment.metadata = {**metadata, "max_rounds": max_rounds}
-    return made
+    return environments
+
+
+@contextmanager
+def report_if_slow(part: str, first: float = SLOW_SECONDS) -> Iterator[None]:
+    """Print the name of the part and its seconds after `first`, then every `AGAIN_SECONDS`.
+
+    Args:
+        part: name of the work in the context, such as `making tasks`.
+        first: seconds until it is printed for the first time.
+    """
+    ended, began = threading.Event(), time.monotonic()
+
+    def report() -> None:
+        wait = first
+        while not ended.wait(wait):
+            print(f"{part}: {time.monotonic() - began:.0f} s", flush=True)
+            wait = AGAIN_SECONDS
+
+    threading.Thread(target=report, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _without_cap(cfg: DictConfig) -> tuple[DictConfig, int | None]:
-    """The node of the environment without `max_rounds`, unless its class takes that by name."""
+    """Return the environment's node without `max_rounds`, unless its class takes it by name."""
     check_counts(cfg, {CAP: 1}, optional=(CAP,))
     max_rounds = cfg.env.get("max_rounds")
     if "max_rounds" not in cfg.env or "max_rounds" in named_parameters(str(cfg.env._target_)):
         return cfg.env, max_rounds
-    # The parent stays: other settings may refer to what is outside of the node.
+    # A shallow copy keeps the parent, because settings may refer to keys outside the node.
     node = copy.copy(cfg.env)
     with open_dict(node):
         del node["max_rounds"]
@@ -158,12 +184,12 @@ def _without_cap(cfg: DictConfig) -> tuple[DictConfig, int | None]:
 
 
 def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> Environments:
-    """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
+    """Make the environments of one evaluation: one per task, but at most a batch of them."""
     tasks = cfg.evaluation.tasks
     settings |= {} if tasks is None else {"tasks": tasks}
     settings |= own_source(cfg)
     first = make_environments(cfg, 1, split, team, **settings)
-    # Not every environment can be told how many tasks to have.
+    # Some environments do not take a number of tasks.
     needed = len(task_keys(first[0])[:tasks]) or tasks or cfg.evaluation.batch
     return first + make_environments(
         cfg, min(cfg.evaluation.batch, needed) - 1, split, team, **settings
@@ -173,71 +199,71 @@ def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> 
 def make_learner(
     cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = SINGLE_PROCESS
 ) -> Learner:
-    """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`.
+    """Make the algorithm of `cfg.learner` from the policies and `cfg.optimizer`.
 
-    Where several processes train, it is given them as `processes`.
+    Several processes are passed to it as `processes`.
 
     Raises:
-        SettingError: what was made is no learner; or several processes train, and it, or how it
-            plays, is made for one.
+        SettingError: the object is no learner; or several processes train, and the learner or its
+            collector supports one only.
     """
-    # Made once in vain, so that what an optimiser refuses is said of its own key.
+    # Build once to attribute optimizer errors to the right key.
     instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
     optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
     # The order in which sequences enter the minibatches follows the seed of the run.
     seeded = {} if "seed" in cfg.learner else _accepted(cfg.learner, {"seed": cfg.get("seed", 0)})
     if processes.count == 1:
-        alone = instantiate(
+        algorithm = instantiate(
             cfg.learner, policies, optimizer, _partial_=False, _convert_="all", **seeded
         )
-        check_learner(alone, cfg.learner._target_)
-        return as_learner(alone)
+        check_learner(algorithm, cfg.learner._target_)
+        return as_learner(algorithm)
     if not _accepted(cfg.learner, {"processes": processes}):
         raise SettingError(
-            f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
-            " alone; start it without accelerate launch (docs/scaling.md says what it would need)"
+            f"{cfg.learner._target_} takes no argument `processes`, so it trains in one process"
+            " only; start it without accelerate launch (docs/scaling.md lists the requirements)"
         )
     make = instantiate(cfg.learner, _partial_=True, _convert_="all", **seeded)
-    made = make(policies, optimizer, processes=processes)
-    check_learner(made, cfg.learner._target_)
-    learner = as_learner(made)
+    algorithm = make(policies, optimizer, processes=processes)
+    check_learner(algorithm, cfg.learner._target_)
+    learner = as_learner(algorithm)
     refuse_lone_collector(learner, processes.count)
     return learner
 
 
 def refuse_lone_collector(learner: Learner, count: int) -> None:
-    """Stop several processes whose collector remembers what it played, each its own.
+    """Refuse several processes with a collector that has a state, because each would have its own.
 
     Raises:
-        SettingError: it does (swarm sharing, for one).
+        SettingError: the collector has a state (swarm sharing, for example).
     """
     if learner.collector.state_dict():
         name = learner.collector.kind
         raise SettingError(
-            f"learner.collect ({name}) remembers what it has seen and plays in one process; got"
-            f" {count} processes. Start the run without accelerate launch; of a swarm, start one"
-            " run more instead, with a name of its own"
+            f"learner.collect ({name}) remembers episodes and plays in one process; got"
+            f" {count} processes. Start the run without accelerate launch. For a swarm, start"
+            " another run with a name of its own"
         )
 
 
 def task_keys(environment: ParallelEnv[str, Any, Any]) -> tuple[str, ...]:
-    """The tasks an environment knows by name; empty where it draws its own."""
+    """List the keys of an environment's tasks; empty if it draws tasks by itself."""
     tasks = getattr(environment, "tasks", None)
     return tuple(tasks) if isinstance(tasks, Mapping) else ()
 
 
-def tell_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
-    """Print under which conditions an environment grades answers, where it has any."""
+def print_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
+    """Print the conditions under which an environment grades answers, if it has any."""
     benchmark = getattr(environment, "benchmark", None)
     if isinstance(benchmark, Benchmark) and (conditions := benchmark.conditions()):
-        told = ", ".join(f"{name}={value}" for name, value in conditions.items())
-        print(f"conditions: {told}")
+        words = ", ".join(f"{name}={value}" for name, value in conditions.items())
+        print(f"conditions: {words}")
 
 
 def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
-    """Starts of one training step, a function of the run's seed and the step alone.
+    """Draw the starts of one training step, which depend on the run's seed and the step only.
 
-    Tasks are drawn without repetition within a step; without keys the environment draws its own.
+    Tasks are drawn without replacement; without keys the environment draws them itself.
 
     Raises:
         SettingError: there are fewer tasks than starts.
@@ -256,28 +282,28 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
 
 
 def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
-    """Return the seed of everything that one process samples in one step."""
+    """Return the sampling seed of one process in one step."""
     return rank_seed(seed * 1_000_003 + step, rank) if rank else seed * 1_000_003 + step
 
 
 def rank_seed(seed: int, rank: int) -> int:
-    """Return the seed of one process's share of a play; the main process has the play's own."""
+    """Return the seed of one process; the main process has `seed` itself."""
     return int(np.random.default_rng((seed, rank)).integers(2**62)) if rank else seed
 
 
 def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:
-    """Let the scripted members of a team look at the tasks of another part, too.
+    """Let the scripted members of a team also see the tasks of another split.
 
     Raises:
-        SettingError: the two parts have a task key in common.
+        SettingError: the two splits share a task key.
     """
-    for policy in {id(one): one for one in policies.values()}.values():
+    for policy in {id(policy): policy for policy in policies.values()}.values():
         if isinstance(policy, ScriptedPolicy):
             policy.know(tasks_of(environment))
 
 
 def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:
-    """The price of an environment's reward; None where it has no price that could be set."""
+    """Return the price of an environment's reward; None if it has no price that can be set."""
     reward = getattr(environment, "reward", None)
     if is_dataclass(reward) and hasattr(reward, "price"):
         return float(reward.price)
@@ -298,6 +324,6 @@ def set_price(environments: Environments, price: float) -> None:
 
 
 def _accepted(node: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the class of a node takes."""
-    taken = names_taken(str(node.get("_target_")))
-    return {name: value for name, value in settings.items() if taken is None or name in taken}
+    """Keep the settings that the class of a node takes."""
+    names = names_taken(str(node.get("_target_")))
+    return {name: value for name, value in settings.items() if names is None or name in names}

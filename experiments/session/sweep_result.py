@@ -14,24 +14,24 @@ def names_of(setting: Any) -> tuple[str, ...]:
     """Return the metrics that `sweep_metric` names.
 
     Raises:
-        SettingError: it is neither a name nor a list of names.
+        SettingError: `sweep_metric` is neither a name nor a list of names.
     """
     several = tuple(setting) if isinstance(setting, Sequence) else ()
     names = (setting,) if isinstance(setting, str) else several
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
-            f"sweep_metric must be a metric of the evaluation or a list of such; got {setting!r}"
+            f"sweep_metric must be a metric of the evaluation or a list of them; got {setting!r}"
         )
     return names
 
 
 def check(setting: Any, figures: Iterable[str]) -> None:
-    """Refuse a metric that no evaluation has, given the names in the row of the first one.
+    """Refuse a metric that no evaluation has; `figures` are the names of the first row.
 
     Raises:
-        UnknownNameError: names the metric and those that exist.
+        UnknownNameError: no evaluation has the metric.
     """
-    # A row lacks a share of no turns; a later row may have it.
+    # A row lacks rates of turns that did not occur; a later row may have them.
     names = {name for name in figures if name.startswith("eval/")}
     for name in names_of(setting):
         if name not in names | {f"eval/{metric}" for metric in GLOSSARY}:

@@ -1,7 +1,7 @@
-"""How an environment is rearranged: from its own settings to those of a baseline.
+"""Team layouts of baselines: change the settings of an environment to those of another shape.
 
-Everything is made from the environment's own roles: the answering role is alone, debates, or comes
-last in a pipeline. Sources: debate, Du et al. (arXiv 2305.14325); discussion, pipeline and naive
+Shapes use the environment's own roles: the answering role is alone, debates, or comes last in a
+pipeline. Sources: debate, Du et al. (arXiv 2305.14325); discussion, pipeline and naive
 concatenation, the baselines of MAGRPO (arXiv 2508.04652).
 """
 
@@ -18,72 +18,74 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.session.alone import WRITER
 
 DEBATERS = 3
-"""Agents of a debate that does not say how many, those of Du et al."""
+"""Default number of agents of a debate, as in Du et al."""
 BUDGET = "laconic.envs.Budget"
 _MERGED = ("budget", "reward")
-"""Records within the environment's settings; all other settings are replaced as a whole."""
+"""Settings of an environment that are merged; all other settings are replaced."""
 PASS, REVISE = "pass", "revise"
-"""Shapes of one of two passes, and of a second pass over a draft."""
+"""Shapes of a first pass, and of a second pass over a draft."""
 DRAFTER = "drafter"
-"""The role of one whose draft is revised."""
+"""Role of the agent that says the draft."""
 
 
 class Unfit(ValueError):
-    """A shape makes no sense for an environment; the message says why."""
+    """A shape that does not fit an environment; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """What a shape has to know of the environment as it is configured."""
+    """Settings of the configured environment that shapes depend on."""
 
     team: Mapping[str, int]
     """Number of agents of each role."""
     answer: str
-    """The role that answers, `majority` or `joint`."""
+    """Role that answers, or `majority` or `joint`."""
     rounds: int
-    """Most rounds."""
+    """Maximum number of rounds."""
     topology: Any
-    """Who hears whom."""
+    """Topology: who hears whom."""
     schedule: Any
-    """Whose turn it is."""
+    """Schedule: whose turn it is."""
 
     @classmethod
     def of(cls, env: Mapping[str, Any]) -> TeamSettings:
-        """Read the settings of a dialogue; what they leave out is the constructor's default."""
+        """Read the settings of a dialogue; missing ones have the constructor's defaults."""
         parameters = signature(DialogueEnv).parameters
-        found = {name: env.get(name, parameters[name].default) for name in cls.__dataclass_fields__}
-        found["team"] = found["team"] or {"solver": 1, "helper": 3}
-        return cls(**found)
+        values = {
+            name: env.get(name, parameters[name].default) for name in cls.__dataclass_fields__
+        }
+        values["team"] = values["team"] or {"solver": 1, "helper": 3}
+        return cls(**values)
 
     @property
     def joint(self) -> bool:
-        """Whether all agents write one piece of work."""
+        """True if the answer consists of parts that all agents write."""
         return self.answer == JOINT
 
     @property
     def role(self) -> str:
-        """The role that answers; where a majority does, the first."""
+        """Role that answers; the first role if the majority answers."""
         return next(iter(self.team)) if self.answer == MAJORITY else self.answer
 
     @property
     def others(self) -> list[str]:
-        """The roles that do not answer."""
+        """Roles that do not answer."""
         return [role for role in self.team if role != self.role]
 
     @property
     def turns(self) -> int:
-        """Messages there can be in an episode."""
-        made = Roster.of(self.team, self.topology, self.schedule, self.answer, self.rounds)
-        return sum(len(made.cycle[round % len(made.cycle)]) for round in range(self.rounds))
+        """Maximum number of messages in an episode."""
+        roster = Roster.of(self.team, self.topology, self.schedule, self.answer, self.rounds)
+        return sum(len(roster.cycle[round % len(roster.cycle)]) for round in range(self.rounds))
 
 
 def team(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """The environment as it is configured."""
+    """Keep the environment as configured."""
     return {}
 
 
 def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """One agent reads everything and answers in one message; a joint work it writes whole."""
+    """Let one agent read everything and answer in one message, which holds all joint parts."""
     role = WRITER if setting.joint else setting.role
     return {
         "team": {role: 1},
@@ -98,14 +100,14 @@ def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 
 
 def one_pass(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """One agent alone, with half of the budget: the other half is another pass's."""
+    """Let one agent answer alone with half of the budget; the second pass has the other half."""
     if setting.joint:
-        raise Unfit("a draft is revised where one agent answers (env.answer=joint)")
+        raise Unfit("only the answer of one agent can be revised as a draft (env.answer=joint)")
     return alone(setting, agents)
 
 
 def revise(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """One agent reads the whole task and a draft, and answers; the draft is another entry's."""
+    """Let one agent read the whole task and another entry's draft, and answer."""
     role = next(iter(one_pass(setting, agents)["team"]))
     return {
         **alone(setting, agents),
@@ -117,9 +119,9 @@ def revise(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 
 
 def debate(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """Several agents of the answering role read everything, and one another; most win."""
+    """Let several agents of the answering role read everything and each other, and vote."""
     if setting.joint:
-        raise Unfit("a debate ends in a vote, and there is none over joint work (env.answer=joint)")
+        raise Unfit("a debate ends in a vote, and a joint answer has none (env.answer=joint)")
     return {
         "team": {setting.role: agents or DEBATERS},
         "answer": MAJORITY,
@@ -131,28 +133,28 @@ def debate(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 
 
 def discussion(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """All speak, hear everybody and speak once more; a role that answers does so after that."""
+    """Let all agents speak twice and hear each other; the answering role speaks after them."""
     if setting.joint or setting.answer == MAJORITY:
         return {"rounds": 2, "topology": "complete", "schedule": "all"}
     if not setting.others:
-        raise Unfit(f"nobody is there to discuss with {setting.role}, which answers (env.team)")
+        raise Unfit(f"a discussion needs a role besides {setting.role}, which answers (env.team)")
     schedule = [setting.others, setting.others, [setting.role]]
     return {"rounds": 3, "topology": "complete", "schedule": schedule}
 
 
 def sequential(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """One role after another, the answering one last; each has read what was said before."""
+    """Let one role speak after another, the answering role last; all hear earlier messages."""
     order = list(setting.team) if setting.joint else [*setting.others, setting.role]
     if len(order) < 2:
-        raise Unfit(f"a pipeline needs two roles; env.team has {order[0]} only")
+        raise Unfit(f"a pipeline needs two roles; env.team only has {order[0]}")
     schedule = [[role] for role in order]
     return {"rounds": len(order), "topology": "complete", "schedule": schedule}
 
 
 def concatenation(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """All roles write at once, nobody hears anybody, and the parts are put together."""
+    """Let all roles write at once without hearing each other, and join their parts."""
     if not setting.joint:
-        raise Unfit("there is one answer here and no parts to put together (env.answer=joint)")
+        raise Unfit("there is one answer here and no parts to join (env.answer=joint)")
     return {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
@@ -166,13 +168,13 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "sequential": sequential,
     "concatenation": concatenation,
 }
-"""From the environment as configured, and the number of agents asked for, to changed settings."""
+"""Shape -> function from the configured team and a number of agents to changed settings."""
 MESSAGES: Mapping[str, int] = {PASS: 2}
-"""Over how many messages a shape's budget is shared out, where these are not all its own."""
+"""Shape -> number of messages that divide its budget, if it differs from its own messages."""
 
 
 def said_in_all(env: Mapping[str, Any]) -> int | None:
-    """The tokens that all agents together may say in an episode; None for no limit."""
+    """Return the tokens that all agents together may say in an episode; None for no limit."""
     caps = env.get("budget") or {}
     if caps.get("episode") is not None:
         return int(caps["episode"])
@@ -184,14 +186,14 @@ def said_in_all(env: Mapping[str, Any]) -> int | None:
 def shared_out(
     env: Mapping[str, Any], total: int, thoughts: int | None, shape: str, name: str
 ) -> dict[str, Any]:
-    """Caps under which every message of an environment may have the same part of some tokens.
+    """Return caps that divide a budget of tokens evenly over the messages of an episode.
 
     Args:
-        env: settings of the environment, in its shape.
+        env: settings of the environment in its shape.
         total: tokens that may be said in an episode.
         thoughts: tokens that may be thought in an episode; None for no cap.
-        shape: its shape.
-        name: of the entry, or of the shape again; for the message.
+        shape: shape of the environment.
+        name: name of the entry or the shape, for the error.
 
     Raises:
         SettingError: there are more messages than tokens.
@@ -199,18 +201,18 @@ def shared_out(
     turns = MESSAGES.get(shape) or TeamSettings.of(env).turns
     if turns > total:
         raise SettingError(
-            f"a budget of {total} tokens an episode leaves none for some of the {turns}"
-            f" messages of {name!r}; raise compare.budget or env.budget.episode"
+            f"a budget of {total} tokens per episode is too small for the {turns} messages of"
+            f" {name!r}; raise compare.budget or env.budget.episode"
         )
     caps = {"episode": total, "message": total // turns, "agent": None, "round": None}
     return caps | ({"thought": max(thoughts // turns, 1)} if thoughts else {})
 
 
 def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with others in their place; of records, only the named fields."""
-    made = dict(settings)
+    """Replace settings; budget and reward keep the fields that `changes` does not name."""
+    result = dict(settings)
     for name, value in changes.items():
-        before = made.get(name)
+        before = result.get(name)
         both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        made[name] = dict(before or {}) | dict(value) if both and name in _MERGED else value
-    return made
+        result[name] = dict(before or {}) | dict(value) if both and name in _MERGED else value
+    return result

@@ -1,8 +1,7 @@
-"""The environments of a training: those configured, or a mixture of several shapes of them.
+"""Make the environments of a training, as configured or as a mixture of several shapes.
 
-A warm start that plays a comparison's shapes (`train.shapes`) teaches one policy to be a member of
-the team, to work alone on the whole problem, to debate and to revise, so that what is put beside
-the team was taught as well as it.
+A warm start may play the shapes of a comparison (`train.shapes`). It then teaches one policy to be
+a member of the team, to work alone, to debate and to revise, so that a comparison is fair.
 """
 
 from __future__ import annotations
@@ -32,46 +31,49 @@ from laconic.experiments.session.team_layouts import (
 )
 
 TEAM, ALONE = "team", "alone"
-"""The shape that is the environment as configured, and that of one agent."""
+"""Shapes of the environment as configured, and of one agent."""
 
 
 def make_training(cfg: DictConfig, count: int, team: Any) -> Environments:
-    """Equal environments of the training part, in the shapes of `train.shapes`.
+    """Make equal environments of the training split, in the shapes of `train.shapes`.
 
-    A shape that makes no sense for the environment is left out; only environments of benchmarks
-    can be rearranged at all.
+    A shape that does not fit the environment is left out. Only environments of benchmarks can be
+    rearranged.
 
     Raises:
-        UnknownNameError: there is no such shape.
-        SettingError: the configured team is not among them.
+        UnknownNameError: a shape is unknown.
+        SettingError: `train.shapes` does not contain `team`.
     """
     shapes = list(cfg.train.get("shapes") or [TEAM])
     if shapes == [TEAM]:
         return make_environments(cfg, count, "train", team)
     check_names("shape in train.shapes", shapes, SHAPES)
-    parts = {one: made for one in dict.fromkeys(shapes) if (made := _made(cfg, one, count, team))}
-    drawn = [one for one in shapes if one in parts]
-    if TEAM not in drawn:
+    by_shape = {shape: _make(cfg, shape, count, team) for shape in dict.fromkeys(shapes)}
+    by_shape = {shape: environments for shape, environments in by_shape.items() if environments}
+    mixed = [shape for shape in shapes if shape in by_shape]
+    if TEAM not in mixed:
         raise SettingError(
-            f"train.shapes={shapes} leaves out the team, which is what the run evaluates; add team"
+            f"train.shapes must contain team, the shape that the run evaluates; got {shapes}"
         )
-    if drawn == [TEAM] * len(drawn):
-        return parts[TEAM]
-    each = ({name: made[place] for name, made in parts.items()} for place in range(count))
-    mixtures = [Mixture(one, drawn) for one in each]
-    for one in mixtures if ALONE in parts and TeamSettings.of(_resolved(cfg)).joint else ():
-        # A teacher knows tasks by their keys, whoever is to write them.
-        one.tasks = _with_drafts_of(one.tasks, one.parts[ALONE].tasks)  # type: ignore[attr-defined]
+    if mixed == [TEAM] * len(mixed):
+        return by_shape[TEAM]
+    mixtures = [
+        Mixture({shape: environments[place] for shape, environments in by_shape.items()}, mixed)
+        for place in range(count)
+    ]
+    for mixture in mixtures if ALONE in by_shape and TeamSettings.of(_resolved(cfg)).joint else ():
+        # A teacher looks tasks up by key and needs the drafts of the writer as well.
+        mixture.tasks = _with_drafts_of(mixture.tasks, mixture.parts[ALONE].tasks)  # type: ignore[attr-defined]
     return mixtures
 
 
 def _rearrangeable(env: DictConfig) -> bool:
-    """Whether it grades one answer, so that others than its team may give it."""
+    """Check that an environment grades one answer, which a team of another shape may give."""
     return env.get("_target_") == "laconic.envs.make" and env.name in names("benchmarks")
 
 
-def _made(cfg: DictConfig, shape: str, count: int, team: Any) -> Environments:
-    """Environments in a shape; none where it makes no sense."""
+def _make(cfg: DictConfig, shape: str, count: int, team: Any) -> Environments:
+    """Make environments in a shape; none if it does not fit."""
     if shape == TEAM:
         return make_environments(cfg, count, "train", team)
     if not _rearrangeable(cfg.env):
@@ -84,16 +86,17 @@ def _made(cfg: DictConfig, shape: str, count: int, team: Any) -> Environments:
     own = copy.copy(cfg)
     with open_dict(own):
         own.env = arranged
-    made = make_environments(own, count, "train", team)
+    environments = make_environments(own, count, "train", team)
     configured = TeamSettings.of(settings)
-    for one in made if shape == ALONE and configured.joint else ():
-        let_write_all(one, configured.team)  # type: ignore[arg-type]
-    return made
+    for environment in environments if shape == ALONE and configured.joint else ():
+        let_write_all(environment, configured.team)  # type: ignore[arg-type]
+    return environments
 
 
 def _with_drafts_of(tasks: Mapping[str, Task], others: Mapping[str, Task]) -> dict[str, Task]:
     return {
-        key: replace(one, drafts={**one.drafts, **others[key].drafts}) for key, one in tasks.items()
+        key: replace(task, drafts={**task.drafts, **others[key].drafts})
+        for key, task in tasks.items()
     }
 
 
@@ -103,16 +106,16 @@ def _resolved(cfg: DictConfig) -> dict[str, Any]:
 
 
 def in_shape(env: dict[str, Any], shape: str) -> dict[str, Any]:
-    """The settings of an environment in another shape, in which all may say as much together.
+    """Return the settings of an environment in another shape, with the same total budget.
 
     Raises:
-        Unfit: the shape makes no sense for it.
+        Unfit: the shape does not fit the environment.
     """
-    made = changed(env, SHAPES[shape](TeamSettings.of(env), None))
+    settings = changed(env, SHAPES[shape](TeamSettings.of(env), None))
     total = said_in_all(env)
     if total is None:
-        return made
+        return settings
     thought = (env.get("budget") or {}).get("thought")
     thoughts = thought and int(thought) * TeamSettings.of(env).turns
-    caps = shared_out(made, total, thoughts, shape, shape)
-    return changed(made, {"budget": {"_target_": BUDGET, **caps}})
+    caps = shared_out(settings, total, thoughts, shape, shape)
+    return changed(settings, {"budget": {"_target_": BUDGET, **caps}})

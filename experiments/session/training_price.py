@@ -1,7 +1,7 @@
-"""What a token costs in the evaluation of a policy that a training has left.
+"""Evaluate a trained policy at the token price of its training step.
 
-A price moves over training, and an evaluation within it is at the price of its step. One that comes
-later is at the same price, which the rows of the run tell.
+A price may change during training, and evaluations within training use the price of their step. A
+later evaluation uses the same price, which it reads from the rows of the run.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from laconic.learners import checkpoint
 from laconic.learners.agents.trained import run_folder
 
 _OWN = ("env.reward=", "env.reward.price=", "env.reward.normalizer=")
-"""Overrides after which an evaluation has a price of its own."""
+"""Beginnings of overrides that set the price of an evaluation."""
 
 
 def set_training_price(
     cfg: DictConfig, environments: Environments, overrides: Iterable[str]
 ) -> None:
-    """Set, and say, the price of the training that `agent.model` comes from, where it has one.
+    """Set and print the price of the training that `agent.model` comes from, if it has one.
 
-    Left as it is configured where the overrides set it, or the run was in another environment.
+    The configured price stays if the overrides set it, or the run was in another environment.
     """
-    given = [one.lstrip("+") for one in overrides]
-    found = training_price(cfg)
-    if found is None or any(one.startswith(_OWN) for one in given):
+    typed = [override.lstrip("+") for override in overrides]
+    step_price = training_price(cfg)
+    if step_price is None or any(override.startswith(_OWN) for override in typed):
         return
-    step, price = found
+    step, price = step_price
     set_price(environments, price)
-    print(f"price: {price:g}, that of training at step {step} (env.reward.price sets another)")
+    print(f"price: {price:g}, as in training at step {step} (env.reward.price sets another)")
 
 
 def training_price(cfg: DictConfig) -> tuple[int, float] | None:
-    """The step of the policy that is evaluated, and the price of a token then; None for neither.
+    """Return the training step of the evaluated policy and its token price; None if unknown.
 
-    `agent.model` may be a run folder, with `agent.step`, or the `policy/` that a run has left.
+    `agent.model` may be a run folder, with `agent.step`, or the `policy/` folder of a run.
     """
     model = OmegaConf.select(cfg, "agent.model")
     if not isinstance(model, str):
         return None
-    at = Path(model).expanduser().absolute()
-    run = next((one for one in (at, *at.parents[:2]) if run_folder(str(one))), None)
-    if run is None or (run != at and "policy" not in (at.name, at.parent.name)):
+    folder = Path(model).expanduser().absolute()
+    run = next((path for path in (folder, *folder.parents[:2]) if run_folder(str(path))), None)
+    if run is None or (run != folder and "policy" not in (folder.name, folder.parent.name)):
         return None
     name = (read_config(run).get("env") or {}).get("name")
     if name is None or name != cfg.env.get("name"):
         return None
-    step = _step(run, at, OmegaConf.select(cfg, "agent.step"))
+    step = _step(run, folder, OmegaConf.select(cfg, "agent.step"))
     rows = read_rows(RunFolder(run).metrics)
     prices = {row["step"]: row["train/price"] for row in rows if "train/price" in row}
-    known = [one for one in prices if step is None or one <= step]
-    return (max(known), float(prices[max(known)])) if known else None
+    steps = [priced for priced in prices if step is None or priced <= step]
+    return (max(steps), float(prices[max(steps)])) if steps else None
 
 
-def _step(run: Path, at: Path, step: int | None) -> int | None:
-    """The step of the weights; None for the last."""
-    if step is not None or at != run:
+def _step(run: Path, folder: Path, step: int | None) -> int | None:
+    """Return the step of the weights; None for the last."""
+    if step is not None or folder != run:
         return step
     newest = checkpoint.latest(run / "checkpoints")
     return None if newest is None else int(newest.name.removeprefix("step_")[:8])

@@ -219,7 +219,7 @@ def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
     assert (status["state"], status["processes"]) == ("interrupted", 2)
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
     assert (folder / "checkpoints" / "step_00000001").exists()
-    assert "go on with" in first.out and second.out == ""
+    assert "resume with" in first.out and second.out == ""
 
 
 def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, wanted, tmp_path):

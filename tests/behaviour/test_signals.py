@@ -84,7 +84,7 @@ def test_a_rollout_that_hangs_is_cut_off_and_no_step_is_lost(
     command = ["train", *stuck(EVALUATED + STEP, slow), "train.evaluate_every=null"]
     ended = interrupted(*command, f"hydra.run.dir={folder}", how=how, number=number)
     assert status(folder) == ("interrupted", 1)
-    assert f"go on with: laconic train resume={folder}" in ended.out
+    assert f"resume with: laconic train resume={folder}" in ended.out
     assert checkpoint.latest(folder / "checkpoints").name == "step_00000001"
     assert not lock.is_held(folder)
     for path in (folder, whole):

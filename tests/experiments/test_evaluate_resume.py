@@ -120,7 +120,7 @@ def test_failed_with_an_error_it_says_what_is_done_and_goes_on(
     outcome = run("evaluate", *api, f"hydra.run.dir={folder}")
     assert outcome.code == 1
     assert f"HTTP {fault.split()[0]}" in outcome.message
-    assert "2 of 4 episodes are done and kept; go on with" in outcome.message
+    assert "2 of 4 episodes are done and saved; resume with" in outcome.message
     assert state(folder) == "failed" and not (folder / "metrics.jsonl").exists()
     assert run("evaluate", *api, f"hydra.run.dir={folder}", "resume=true").code == 0
     assert figures(folder) == figures(whole[0])
@@ -179,7 +179,7 @@ def test_where_and_how_patiently_it_asks_may_change_and_nothing_else(run, api, c
     outcome = run(*command, "agent.model=other", "resume=true")
     assert outcome.code == 1 and "agent.model: was 'm', now 'other'" in outcome.message
     outcome = run(*command)
-    assert outcome.code == 1 and "or resume=true to go on" in outcome.message
+    assert outcome.code == 1 and "or resume=true to continue" in outcome.message
 
 
 def test_a_key_is_nowhere_in_the_run_folder(run, api, fault_server, tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def adapters(tmp_path) -> Path:
 
 
 def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
-    with pytest.raises(SettingError, match="'/somewhere/base', which nobody else has; pass"):
+    with pytest.raises(SettingError, match="'/somewhere/base', which is not on the hub; pass"):
         assemble(adapters, tmp_path / "out", "me/team", base=None, license=None)
     assert not (tmp_path / "out").exists()
     assemble(adapters, tmp_path / "out", "me/team", base="someone/base", license="apache-2.0")

@@ -53,7 +53,7 @@ def test_budgets_stay_as_they_are_where_nothing_is_to_be_equal(composed):
 
 
 def test_a_budget_too_small_for_the_messages_is_refused(composed):
-    with pytest.raises(SettingError, match="leaves none for some of the 6 messages of 'one'"):
+    with pytest.raises(SettingError, match="is too small for the 6 messages of 'one'"):
         arrange(composed("compare.budget=5"), Entry("one", shape="debate"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from laconic.experiments.reporting import sweep
 from laconic.experiments.reporting.curves import curves, of_settings, short
-from laconic.experiments.reporting.look import drawn
+from laconic.experiments.reporting.look import draw_with_points
 from laconic.experiments.reporting.runs import read_run
 
 
@@ -20,7 +20,7 @@ def test_named_lines_have_points_where_the_picture_shows_them() -> None:
         axes.plot([0, 10], [5.0, 5.0])
         axes.set(xlim=(0, 10), ylim=(0, 1))
 
-    _, (low, high) = drawn(4.0, 3.0, 1, paint)
+    _, (low, high) = draw_with_points(4.0, 3.0, 1, paint)
     assert [one.at for one in (low, high)] == [(0.0, 0.0), (10.0, 1.0)]
     # Percent from the left and from the top: the second stands to the right of the first, above it.
     assert 0 < low.place[0] < 30 < 90 < high.place[0] < 100
@@ -28,7 +28,9 @@ def test_named_lines_have_points_where_the_picture_shows_them() -> None:
 
 
 def test_of_a_long_line_not_every_point_is_told() -> None:
-    _, points = drawn(4.0, 3.0, 1, lambda axes: axes.plot(range(1000), range(1000), gid="long"))
+    _, points = draw_with_points(
+        4.0, 3.0, 1, lambda axes: axes.plot(range(1000), range(1000), gid="long")
+    )
     # Every ninth, since more than 120 of 1,000 would be told by every eighth.
     assert [one.at[0] for one in points[:2]] == [0.0, 9.0] and len(points) == 112
 

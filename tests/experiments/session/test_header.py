@@ -1,15 +1,16 @@
-"""What a training says at its start: what it is, and whether its weights know the world."""
+"""Texts at the start of a program: the run, limits that differ, and weights that fit."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from places import CONF
 
-from laconic.experiments.session.header import header, unseen
+from laconic.experiments.session.header import conflicting_limits, header, print_start, unseen
 
 
 def cfg_of(*overrides):
@@ -33,12 +34,12 @@ def test_the_header_names_what_is_trained_on_what_and_where_it_is_written():
 def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some():
     assert unseen(cfg_of()) == ""
     said = unseen(cfg_of("env=math"))
-    assert "never saw math (they were made on gsm8k)" in said
+    assert "never saw math (they were trained on gsm8k)" in said
     assert (
         "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (20 to 35 minutes on one"
         " core), then laconic train env=math agent.model=warm/math"
     ) in said
-    assert "nobody has measured" in unseen(cfg_of("env=mbpp"))
+    assert "were not measured" in unseen(cfg_of("env=mbpp"))
 
 
 def test_of_large_models_and_worlds_of_others_nothing_is_said():
@@ -59,7 +60,7 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
         OmegaConf.save(OmegaConf.create(told), path)
     said = {world: unseen(cfg_of(f"env={world}", f"agent.model={run / inside}")) for world in
             ("math", "sports", "tldr")}  # fmt: skip
-    assert said["math"] == said["sports"] == "" and "made on math and sports" in said["tldr"]
+    assert said["math"] == said["sports"] == "" and "trained on math and sports" in said["tldr"]
     (run / "config.yaml").write_text("- no mapping")
     assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
 
@@ -70,3 +71,54 @@ def test_fresh_weights_that_learn_from_reward_alone_are_told_of():
     assert unseen(cfg_of("experiment=warm_start", "env=math")) == ""
     taught = cfg_of("experiment=warm_start", "learner=gspo", "agent.model=warm/math")
     assert unseen(taught) == ""
+
+
+def conflicts_of(most, message, episode=None, **members):
+    sampling = SimpleNamespace(max_reply_tokens=most)
+    budget = SimpleNamespace(message=message, episode=episode)
+    team = SimpleNamespace(sampling=sampling, members=members)
+    return conflicting_limits(team, SimpleNamespace(budget=budget))
+
+
+def test_equal_limits_are_no_conflict():
+    # 48 tokens of a message, and one that ends the reply.
+    assert conflicts_of(49, 48, 192) == [] and conflicts_of(49, None) == []
+    assert conflicting_limits(object(), object()) == []
+
+
+def test_limits_that_differ_are_named_with_both_keys():
+    for most, message, least in ((256, 48, 49), (49, 255, 49)):
+        [line] = conflicts_of(most, message)
+        assert f"end after {least} tokens" in line
+        assert f"agent.sampling.max_reply_tokens={most}" in line
+        assert f"env.budget.message={message}" in line
+    [line] = conflicts_of(49, 48, 40)
+    assert "env.budget.episode=40" in line
+
+
+def test_members_of_a_mixed_team_are_named_by_their_own_keys():
+    helper = SimpleNamespace(sampling=SimpleNamespace(max_reply_tokens=256))
+    [line] = conflicts_of(49, 48, helper=helper)
+    assert "agent.members.helper.sampling.max_reply_tokens=256" in line
+
+
+def test_only_conflicts_are_printed(capsys):
+    team = SimpleNamespace(sampling=SimpleNamespace(max_reply_tokens=20))
+    print_start(team, SimpleNamespace(budget=SimpleNamespace(message=48, episode=None)))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("limits: replies end after 20 tokens")
+    print_start(team, SimpleNamespace(budget=SimpleNamespace(message=19, episode=None)))
+    assert capsys.readouterr().out == ""
+
+
+def test_limits_on_thoughts_that_differ_are_named():
+    def conflicts(most, cap):
+        sampling = SimpleNamespace(max_reply_tokens=49, thinking_tokens=most)
+        budget = SimpleNamespace(message=48, episode=None, thought=cap)
+        team = SimpleNamespace(sampling=sampling)
+        return conflicting_limits(team, SimpleNamespace(budget=budget))
+
+    assert conflicts(64, 64) == conflicts(64, None) == conflicts(None, 64) == []
+    [line] = conflicts(1024, 64)
+    assert "thoughts end after 64 tokens" in line
+    assert "agent.sampling.thinking_tokens=1024" in line and "env.budget.thought=64" in line

@@ -91,5 +91,5 @@ def test_what_is_no_training_is_refused(evaluation, trained, tmp_path):
         take_run(evaluation(tmp_path), [])
     alone = evaluation("", step=3)
     alone.run = None
-    with pytest.raises(SettingError, match="pass run=<run folder>, too"):
+    with pytest.raises(SettingError, match="pass run=<run folder> as well"):
         take_run(alone, [])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -13,6 +15,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Task
+from laconic.experiments.session import setup
 from laconic.experiments.session.setup import (
     check_counts,
     draw_starts,
@@ -20,11 +23,12 @@ from laconic.experiments.session.setup import (
     make_evaluation,
     make_learner,
     price_of,
+    print_conditions,
     refuse_scripts,
+    report_if_slow,
     set_price,
     set_up_process,
     task_keys,
-    tell_conditions,
 )
 from laconic.experiments.session.splits import tasks_of
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -204,8 +208,8 @@ def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):
 
 def test_conditions_are_told_once_where_there_are_any(cfg, team, capsys):
     (environment,) = make_environments(cfg, 1, "train", team)
-    tell_conditions(environment)
-    tell_conditions(object())
+    print_conditions(environment)
+    print_conditions(object())
     assert capsys.readouterr().out == ""
 
     class Confined(type(environment.benchmark)):
@@ -213,7 +217,7 @@ def test_conditions_are_told_once_where_there_are_any(cfg, team, capsys):
             return {"sandbox": "process, no network", "clock": "ten seconds"}
 
     environment.benchmark = Confined()
-    tell_conditions(environment)
+    print_conditions(environment)
     told = "conditions: sandbox=process, no network, clock=ten seconds\n"
     assert capsys.readouterr().out == told
 
@@ -227,3 +231,19 @@ def test_programs_print_the_conditions_at_start(run, small, tmp_path, monkeypatc
     outcome = run(program, *settings, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("conditions: sandbox=none\n") == 1
+
+
+def test_a_slow_part_is_named_again_and_again(capsys, monkeypatch):
+    monkeypatch.setattr(setup, "AGAIN_SECONDS", 0.05)
+    with report_if_slow("making tasks", first=0.05):
+        time.sleep(0.5)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 2 and all(line.startswith("making tasks: ") for line in lines)
+
+
+def test_a_fast_part_is_not_named(capsys):
+    with pytest.raises(ValueError), report_if_slow("making tasks", first=0.2):
+        raise ValueError
+    time.sleep(0.4)
+    assert capsys.readouterr().out == ""
+    assert threading.active_count() < 20

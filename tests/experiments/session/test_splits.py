@@ -74,7 +74,7 @@ def test_a_folder_that_lacks_a_split_says_what_helps(source):
 
 def test_two_ways_at_once_and_a_class_without_a_source_are_refused(source):
     path = source(all=range(4)) / "all.jsonl"
-    with pytest.raises(SettingError, match="give one of them"):
+    with pytest.raises(SettingError, match="set one of them only"):
         parts(path, held=0.5, source=path)
     env = {"_target_": "laconic.envs.dialogue.budget.Budget"}
     cfg = OmegaConf.create({"env": env, "evaluation": {"tasks": 1, "batch": 1, "source": "x"}})

@@ -79,10 +79,10 @@ def test_parts_are_concatenated_without_anybody_hearing_anybody():
 @pytest.mark.parametrize(
     ("shape", "env", "words"),
     [
-        ("concatenation", BY_ROLE, "no parts to put together"),
-        ("debate", JOINT, "none over joint work"),
+        ("concatenation", BY_ROLE, "no parts to join"),
+        ("debate", JOINT, "a joint answer has none"),
         ("sequential", MAJORITY, "a pipeline needs two roles"),
-        ("discussion", {**BY_ROLE, "team": {"solver": 2}}, "nobody is there to discuss with"),
+        ("discussion", {**BY_ROLE, "team": {"solver": 2}}, "a discussion needs a role besides"),
     ],
 )
 def test_a_shape_without_sense_for_an_environment_says_why(shape, env, words):

@@ -41,14 +41,14 @@ def test_shapes_that_make_no_sense_are_left_out(made):
 
 @pytest.mark.parametrize("shapes", ["concatenation", "alone,debate"])
 def test_the_team_that_is_evaluated_has_to_be_among_them(made, shapes):
-    with pytest.raises(SettingError, match="leaves out the team"):
+    with pytest.raises(SettingError, match="must contain team"):
         made(f"train.shapes=[{shapes}]")
 
 
 def test_worlds_have_one_shape(made):
     (one,) = made("env=commons", "train.shapes=[team,team,discussion]", count=1)
     assert not isinstance(one, Mixture) and "commons" in type(one.world).__module__
-    with pytest.raises(SettingError, match="leaves out the team"):
+    with pytest.raises(SettingError, match="must contain team"):
         made("env=commons", "train.shapes=[discussion]")
 
 

@@ -64,5 +64,5 @@ def test_it_is_set_unless_the_command_sets_another(run_of, capsys, overrides, pr
     made = [envs.make("gsm8k", tasks=2, reward={"price": 0.7})]
     set_training_price(configured(run_of()), made, overrides)
     assert made[0].reward.price == price
-    told = "price: 0.2, that of training at step 3 (env.reward.price sets another)\n"
+    told = "price: 0.2, as in training at step 3 (env.reward.price sets another)\n"
     assert capsys.readouterr().out == (told if price == 0.2 else "")
