@@ -143,8 +143,8 @@ evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmar
 # A small team is taught to talk about a commons, then trained at three prices of talk.
 COMMONS := outputs/commons
 evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## teach teams to share a commons, and put a price on their talk (21 trainings)
-	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.tasks=2000 agent.shape.positions=2048 \
-	  agent.shape.hidden=64 agent.shape.layers=2 agent.shape.heads=2 agent.shape.intermediate=128 train.tasks_per_step=6 \
+	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.tasks=2000 agent.model_config.positions=2048 \
+	  agent.model_config.hidden=64 agent.model_config.layers=2 agent.model_config.heads=2 agent.model_config.intermediate=128 train.tasks_per_step=6 \
 	  train.steps=300 learner.collect.teacher.best=0.05 learner.collect.teacher.frames=1 learner.decay=cosine \
 	  evaluation.tasks=8 threads=1 resume=true hydra.run.dir=$(COMMONS)/start
 	$(BIN)/laconic train -m experiment=commons agent.model=$(COMMONS)/start/policy seed=0,1,2,3,4 env.reward.price=0,0.5,2 \

@@ -343,7 +343,7 @@ evidence-coop-first: .venv/installed smollm2  ## the first teams of two that wri
 WORDLESS := $(EVIDENCE)/commons_silent
 evidence-commons-silent: SEEDS := 0 1 2 3 4
 evidence-commons-silent: .venv/installed  ## teams that share a commons without a word (docs/environments/commons.md)
-	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.language=none agent.shape.positions=2048 \
+	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.language=none agent.model_config.positions=2048 \
 	  train.tasks_per_step=6 train.steps=110 threads=1 resume=true hydra.run.dir=$(WORDLESS)/start
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=commons env.language=none agent.model=$(WORDLESS)/start/policy seed=$$seed resume=true \

@@ -42,11 +42,11 @@ TAKEN = (
     *(f"env.{name}" for name in ("wording", "months", "talk", "talk_rounds", "language", "grant")),
     *("env.universalization", "env.newcomer"),
     # The team, without the servers it asks. Of a model that it begins with no code is run.
-    *("agent.model", "agent.revision", "agent.lora.base"),
+    *("agent.model", "agent.revision", "agent.lora.base", "env.expert.model"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
     *(f"agent.{name}" for name in ("gradient_checkpointing", "silent_when_full")),
-    *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.shape.*"),
+    *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.model_config.*"),
     *(f"agent.lora.{name}" for name in ("rank", "alpha", "target_modules")),
     *(f"agent.sampling.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
     *(f"agent.sampling.{name}" for name in ("thinking_tokens", "temperature", "top_p", "seeded")),
@@ -88,7 +88,7 @@ TYPED = (
     # transformers loads code from the hub where it is the name of a repository.
     "agent.attn_implementation",
     # Servers, keys, and programs that are started.
-    *("agent.base_url", "agent.api_key_env", "agent.sampling.extra_body"),
+    *("agent.base_url", "agent.api_key_env", "agent.sampling.extra_body", "env.expert.base_url"),
     *(f"engine.{name}" for name in ("url", "start", "program", "arguments", "environment")),
     "logger.*",
     # What else a folder may build.

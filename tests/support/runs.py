@@ -61,13 +61,13 @@ def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Imported here because it takes long, and every test loads this module.
     from laconic import envs
     from laconic.learners.agents.hf import HFPolicy, SamplingSettings
-    from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+    from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
 
     folder = tmp_path_factory.mktemp("policy")
     tasks = envs.make("gsm8k", tasks=50, generator={"level": 1, "distractors": 1}).tasks
     tokenizer = build_tokenizer([task.text for task in tasks.values()], 400)
-    shape = Shape(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
-    model = build_model(tokenizer, shape, seed=0)
+    config = ModelConfig(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
+    model = build_model(tokenizer, config, seed=0)
     # With their random rows a greedy reply would repeat the control token it follows.
     model.get_input_embeddings().weight.data[:5] = 0.0
     HFPolicy(model, tokenizer, SamplingSettings()).save(folder)

@@ -27,7 +27,7 @@ _TEMPLATE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelConfig:
     """Size of the tiny model."""
 
     vocabulary: int = 768
@@ -77,12 +77,14 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
     )
 
 
-def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> LlamaForCausalLM:
+def build_model(
+    tokenizer: PreTrainedTokenizerFast, model_config: ModelConfig, seed: int
+) -> LlamaForCausalLM:
     """Build a model with random weights.
 
     Args:
         tokenizer: tokenizer with the vocabulary and the control tokens.
-        shape: size of the model.
+        model_config: size of the model.
         seed: seed of the weights; the process-wide generator stays untouched.
     """
     import torch
@@ -90,12 +92,12 @@ def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> 
 
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=shape.hidden,
-        intermediate_size=shape.intermediate,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.heads,
-        max_position_embeddings=shape.positions,
+        hidden_size=model_config.hidden,
+        intermediate_size=model_config.intermediate,
+        num_hidden_layers=model_config.layers,
+        num_attention_heads=model_config.heads,
+        num_key_value_heads=model_config.heads,
+        max_position_embeddings=model_config.positions,
         tie_word_embeddings=True,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,

@@ -17,7 +17,7 @@ from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, teacher_policy
 from laconic.learners.agents.tiny import TinySamplingSettings, TinyTeam
-from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
 from laconic.learners.rollout.play import Start, play
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class NewTeam:
 
     teacher: Teacher = field(default_factory=Teacher)
     """Script that plays the episodes from which the tokenizer learns."""
-    shape: Shape = field(default_factory=Shape)
+    model_config: ModelConfig = field(default_factory=ModelConfig)
     """Size of the model, and maximum size of its vocabulary."""
     seed: int = 0
     """Seed of the weights and of the texts."""
@@ -78,9 +78,11 @@ class NewTeam:
         if self._saved_team is not None:
             return self._saved_team.policies(environment)
         self._tokenize = split_words
-        tokenizer = build_tokenizer(self._texts(environment), self.shape.vocabulary)
+        tokenizer = build_tokenizer(self._texts(environment), self.model_config.vocabulary)
         self._tokenize = tokenize_with(tokenizer)
-        policy = HFPolicy(build_model(tokenizer, self.shape, self.seed), tokenizer, self.sampling)
+        policy = HFPolicy(
+            build_model(tokenizer, self.model_config, self.seed), tokenizer, self.sampling
+        )
         return dict.fromkeys(environment.possible_agents, policy)
 
     def _texts(self, environment: ParallelEnv[str, Any, Any]) -> Iterator[str]:

@@ -120,7 +120,7 @@ def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
 def test_other_environments_keep_the_common_values_of_a_warm_start():
     cfg, _ = composed("experiment=warm_start", "env=strategyqa")
     assert (cfg.env.tasks, cfg.train.steps, cfg.evaluation.tasks) == (200_000, 800, 100)
-    assert (cfg.agent.shape.hidden, cfg.learner.collect.teacher.terse) == (128, 0.2)
+    assert (cfg.agent.model_config.hidden, cfg.learner.collect.teacher.terse) == (128, 0.2)
     assert cfg.optimizer.lr == 2e-3
     assert composed("env=math")[0].train.steps == 60
 

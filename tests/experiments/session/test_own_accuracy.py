@@ -59,7 +59,7 @@ def test_a_warm_start_names_the_teachers_figures_after_the_teacher(
     shape = {"vocabulary": 400, "hidden": 16, "layers": 1, "heads": 2, "intermediate": 16}
     sizes = ["env.tasks=60", "train.steps=2", "train.tasks_per_step=2", "evaluation.tasks=4"]
     sizes += ["agent.sampling.max_reply_tokens=8", "threads=1", "report=false", "logger=none"]
-    sizes += [f"agent.shape.{name}={value}" for name, value in shape.items()]
+    sizes += [f"agent.model_config.{name}={value}" for name, value in shape.items()]
     outcome = run("train", "experiment=warm_start", *sizes, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
     metrics = rows(tmp_path / "run" / "metrics.jsonl")

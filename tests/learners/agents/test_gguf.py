@@ -76,10 +76,10 @@ def write_gguf(path, model, tokenizer) -> None:
 @pytest.fixture
 def packed(tmp_path):
     """A GGUF file, the model that it was written of, and its tokenizer."""
-    from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+    from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
 
     tokenizer = build_tokenizer(["Anna has 12 apples. Ben has 7 pears."], 320)
-    shape = Shape(hidden=WIDTH, layers=1, heads=HEADS, intermediate=INNER)
+    shape = ModelConfig(hidden=WIDTH, layers=1, heads=HEADS, intermediate=INNER)
     model = build_model(tokenizer, shape, seed=3)
     path = tmp_path / "tiny.F32.gguf"
     write_gguf(path, model, tokenizer)

@@ -8,10 +8,10 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import tiny
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
-from laconic.learners.agents.tiny.build import SILENCE, Shape, build_model, build_tokenizer
+from laconic.learners.agents.tiny.build import SILENCE, ModelConfig, build_model, build_tokenizer
 from laconic.learners.interfaces import Request
 
-SMALL = Shape(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=16)
+SMALL = ModelConfig(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=16)
 CONTROLS = {"<pad>", "<end>", "<read>", "<speak>", "<silence>"}
 
 ships_weights = pytest.mark.skipif(

@@ -10,11 +10,11 @@ import torch
 from laconic import envs
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.tiny.build import SILENCE, Shape
+from laconic.learners.agents.tiny.build import SILENCE, ModelConfig
 from laconic.learners.agents.tiny.new import NewTeam
 from laconic.learners.rollout.play import Start, play
 
-SHAPE = Shape(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
+CONFIG = ModelConfig(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def env():
 
 @pytest.fixture(scope="module")
 def team(env):
-    team = NewTeam(shape=SHAPE, seed=1)
+    team = NewTeam(model_config=CONFIG, seed=1)
     return team, team.policies(env)
 
 
@@ -48,7 +48,7 @@ def test_words_of_the_game_take_few_tokens(env, team):
 
 def test_acts_take_few_tokens_and_long_conversations_their_positions():
     env = envs.make("commons", tasks=4, months=3, talk_rounds=1, instructions="brief")
-    team = NewTeam(shape=replace(SHAPE, positions=2048))
+    team = NewTeam(model_config=replace(CONFIG, positions=2048))
     policy = team.policies(env)["fisher_0"]
     # `>`, ` catch`, and a digit each.
     assert len(team.tokenize("> catch 10")) == 4
@@ -60,8 +60,8 @@ def test_tokens_are_words_until_there_is_a_tokenizer():
 
 
 def test_equal_seeds_make_equal_weights(env, team):
-    again = NewTeam(shape=SHAPE, seed=1).policies(env)["solver_0"]
-    other = NewTeam(shape=SHAPE, seed=2).policies(env)["solver_0"]
+    again = NewTeam(model_config=CONFIG, seed=1).policies(env)["solver_0"]
+    other = NewTeam(model_config=CONFIG, seed=2).policies(env)["solver_0"]
     mine = team[1]["solver_0"].weights()
     assert all(torch.equal(mine[name], one) for name, one in again.weights().items())
     assert not all(torch.equal(mine[name], one) for name, one in other.weights().items())
@@ -84,4 +84,4 @@ def test_an_environment_without_tasks_teaches_no_words():
         possible_agents = ["a_0"]
 
     with pytest.raises(SettingError, match="needs an environment with `tasks`"):
-        NewTeam(shape=SHAPE).policies(Bare())
+        NewTeam(model_config=CONFIG).policies(Bare())
