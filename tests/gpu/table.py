@@ -42,9 +42,12 @@ COMMON = {
     "agent": "hf",
     "env.budget.episode": 2048,
     "learner.microbatch_tokens": 4096,
-    # Random weights solve nothing, and sequences of equal return would not be computed.
+    # Random weights solve nothing: without these no sequence would have an advantage.
+    "learner.charge_power": 0,
     "learner.advantages.center": "none",
     "learner.advantages.scale": "none",
+    # A word of the tokenizer below.
+    "agent.sampling.silence": "w1",
     "threads": None,
 }
 STEP = {"train.tasks_per_step": 4, "train.group_size": 8, "agent.sampling.max_reply_tokens": 64}

@@ -6,9 +6,12 @@ import asyncio
 import json
 
 import pytest
-from textual.widgets import Input, Static, Tab, Tabs
 
-from laconic.extras.viewer.app import Viewer
+pytest.importorskip("textual", reason="needs the extra 'watch'")
+
+from textual.widgets import Input, Static, Tab, Tabs  # noqa: E402
+
+from laconic.extras.viewer.app import Viewer  # noqa: E402
 
 
 @pytest.fixture

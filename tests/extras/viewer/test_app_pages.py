@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from laconic.envs.dialogue.reward import Reward
-from laconic.extras.viewer import app as pages
-from laconic.extras.viewer.episodes import Episodes
+import pytest
+
+pytest.importorskip("textual", reason="needs the extra 'watch'")
+
+from laconic.envs.dialogue.reward import Reward  # noqa: E402
+from laconic.extras.viewer import app as pages  # noqa: E402
+from laconic.extras.viewer.episodes import Episodes  # noqa: E402
 
 
 def first(folder):

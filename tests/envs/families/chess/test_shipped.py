@@ -8,11 +8,13 @@ from random import Random
 
 import pytest
 
-from laconic import envs
-from laconic.envs.families.chess.play import SIZES, content, frame
-from laconic.envs.families.chess.search import mating_moves
-from laconic.envs.families.chess.shipped import COUNTS, _read, search, shipped
-from laconic.envs.families.common.generation import split_of
+pytest.importorskip("chess", reason="needs the extra 'chess'")
+
+from laconic import envs  # noqa: E402
+from laconic.envs.families.chess.play import SIZES, content, frame  # noqa: E402
+from laconic.envs.families.chess.search import mating_moves  # noqa: E402
+from laconic.envs.families.chess.shipped import COUNTS, _read, search, shipped  # noqa: E402
+from laconic.envs.families.common.generation import split_of  # noqa: E402
 
 PARTS = [(level, split) for level, counts in COUNTS.items() for split in counts]
 
