@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from hydra.core.config_store import ConfigStore
 from places import ROOT
 
 from laconic.envs.registry import GROUP
@@ -64,6 +65,9 @@ def test_every_command_of_a_page_can_be_composed(
         points = [EntryPoint(name, value, GROUP) for name, value in names]
         monkeypatch.setattr("laconic.envs.registry.entry_points", lambda group: points)
         monkeypatch.syspath_prepend(tmp_path)
+        # What it offers is gone again after this test.
+        store = ConfigStore.instance().repo
+        monkeypatch.setitem(store, "env", dict(store.get("env", {})))
     targets = set(re.findall(r"^([\w-]+):", "\n".join(one.read_text() for one in MAKEFILES), re.M))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for command in commands(page):

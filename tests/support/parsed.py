@@ -39,17 +39,20 @@ def remembering() -> Callable[..., Any]:
 def remembered_files() -> Callable[..., Any]:
     """A `ConfigRepository.load_config` that reads each file of the package once.
 
-    Files of search paths with other folders are read again, because tests change them.
+    Files of search paths with other folders are read again, because tests change them, and so is
+    what a package offers.
     """
     load, known = ConfigRepository.load_config, dict[Any, Any]()
     own = {f"file://{CONF}", f"file://{EXTRAS_CONF}"}
 
     def load_config(self: Any, config_path: str) -> Any:
-        paths = tuple(source.path for source in self.sources)
-        if any(path.startswith("file://") and path not in own for path in paths):
-            return load(self, config_path)
+        paths = tuple(f"{source.scheme()}://{source.path}" for source in self.sources)
         if (paths, config_path) not in known:
-            known[paths, config_path] = load(self, config_path)
+            result = load(self, config_path)
+            others = any(path.startswith("file://") and path not in own for path in paths)
+            if others or result is None or result.path not in {*own, "pkg://hydra.conf"}:
+                return result
+            known[paths, config_path] = result
         # Hydra changes what it has read.
         return copy.deepcopy(known[paths, config_path])
 

@@ -102,12 +102,19 @@ def small(policy_folder: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def run(composed_once: None) -> Callable[..., Outcome]:
-    """Run a program, by its name with `_` for `-`, with some arguments in this process."""
+    """Run a program, by its name with `_` for `-`, with some arguments in this process.
+
+    The environments of other packages that it offers are gone again after it.
+    """
+    from hydra.core.config_store import ConfigStore
+
+    store = ConfigStore.instance().repo
 
     def call(name: str, *arguments: str) -> Outcome:
         out, err = io.StringIO(), io.StringIO()
         code = 0
         with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(store, "env", dict(store.get("env", {})))
             patch.setattr(sys, "argv", [f"{name}.py", *arguments])
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 try:
