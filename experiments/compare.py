@@ -161,7 +161,9 @@ def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
 def play_all(comparison: Comparison) -> None:
     """Play every entry and write the table after each; entries that depend on others come last."""
     with Interrupt() as interrupt:
-        order = sorted(comparison.entries, key=lambda entry: (entry.matched, entry.shape == REVISE))
+        order = sorted(
+            comparison.entries, key=lambda entry: (entry.matched, entry.layout == REVISE)
+        )
         for entry in order:
             say(entry.name)
             row = play_row(comparison, entry, interrupt)

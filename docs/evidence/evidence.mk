@@ -251,15 +251,15 @@ ENTRIES ?= single,self_consistency,debate,team
 COMPARED = $(firstword $(SEEDS:%=seed_%) $(subst :, ,$(ALSO)))
 # $(call controls,<world>,<room>,<start>,<folder of the trained>,<role that is left out>,<settings of the lessons>)
 define controls
-	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[$(FORMS)]' learner.collect.teacher.silent_uninformed=0.6 \
+	$(START) $(1) agent.model=$(3)/policy 'train.layouts=[$(FORMS)]' learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 seed=3 $(6) hydra.run.dir=$(4)/forms
 	runs='$(strip $(foreach seed,$(SEEDS),seed_$(seed): $(4)/$(seed)$(comma)) $(ALSO))'; \
 	$(BIN)/laconic compare $(1) $(2) agent=smollm2 env.instructions=brief agent.model=$(4)/forms/policy \
 	  'entry=[$(ENTRIES)]' "compare.runs={$${runs%,}}" compare.reference=$(COMPARED) \
-	  compare.alone=start '+entries.start={shape: team, agent: {model: $(3)/policy}}' \
-	  '+entries.capped={shape: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
+	  compare.alone=start '+entries.start={layout: team, agent: {model: $(3)/policy}}' \
+	  '+entries.capped={layout: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
 	  $(foreach left,$(5:%=%_0) $(5:%=%_1) $(5:%=%_2),\
-	    '+entries.without_$(left)={shape: team$(comma) agent: {model: $(3)/policy}$(comma) silenced: [$(left)]}') \
+	    '+entries.without_$(left)={layout: team$(comma) agent: {model: $(3)/policy}$(comma) silenced: [$(left)]}') \
 	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls_$(COMPARED)
 endef
 NARROW := env.budget.message=48 env.budget.episode=192

@@ -58,7 +58,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "learner.objective.normalizer": 1.0,
         "learner.advantages.leave_out_pivot": False,
         "optimizer.eps": 1e-8,
-        "train.shapes": None,
+        "train.layouts": None,
         "evaluation.demand": None,
         "report": True,
     }

@@ -71,7 +71,7 @@ TAKEN = (
     *(f"compare.{name}" for name in ("alone", "budget", "equal", "most_votes", "reference")),
     "compare.second_pass",
     "entries",
-    *(f"entries.*.{name}" for name in ("shape", "agents", "script", "say", "votes")),
+    *(f"entries.*.{name}" for name in ("layout", "agents", "script", "say", "votes")),
     *(f"entries.*.{name}" for name in ("silenced", "greedy")),
 )
 """Config keys whose values are taken from a run folder; `*` stands for any part of a key."""

@@ -1,1 +1,1 @@
-"""The parts of `experiments.compare`: entries, their shapes, how they are played and shown."""
+"""The parts of `experiments.compare`: entries, their layouts, how they are played and shown."""

@@ -1,8 +1,9 @@
 """Make the configuration of one entry from that of the comparison.
 
 All entries have equal budgets: the tokens that all agents together may say in an episode, and, if
-thoughts have a cap, the tokens that they may think. Shapes other than the environment as configured
-divide them evenly over their messages, so that an early message leaves enough for later ones.
+thoughts have a cap, the tokens that they may think. Layouts other than the environment as
+configured divide them evenly over their messages, so that an early message leaves enough for later
+ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.team_layouts import (
     BUDGET,
     DRAFTER,
-    SHAPES,
+    LAYOUTS,
     TeamSettings,
     Unfit,
     changed,
@@ -39,7 +40,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
     settings = dict(_plain(cfg.env))
     if cfg.env.get("_target_") == "laconic.envs.make":
         settings = _dialogue(cfg, entry, settings)
-    elif entry.shape != "team" or entry.say or entry.votes:
+    elif entry.layout != "team" or entry.say or entry.votes:
         raise Unfit(
             f"only environments of envs.make can be rearranged; this is {cfg.env.get('_target_')}"
         )
@@ -69,7 +70,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
             "engine": _plain(cfg.engine),
             "evaluation": {**_plain(cfg.evaluation), "greedy": greedy},
             "entry": {
-                "shape": entry.shape,
+                "layout": entry.layout,
                 "say": entry.say,
                 "votes": entry.votes,
                 "silenced": list(entry.silenced),
@@ -101,18 +102,18 @@ def thoughts_of(cfg: DictConfig) -> int | None:
 
 
 def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the environment in the entry's shape, with the budget and the entry's own settings."""
+    """Return the environment in the entry's layout, with its budget and the entry's settings."""
     configured = TeamSettings.of(_resolved(cfg.env))
     if configured.joint and entry.votes is not None:
         raise Unfit("there is no vote over joint work (env.answer=joint)")
-    env = changed(settings, SHAPES[entry.shape](configured, entry.agents))
+    env = changed(settings, LAYOUTS[entry.layout](configured, entry.agents))
     env = changed(env, entry.env)
     total = budget_of(cfg)
     if total is None:
         return env
     caps: dict[str, Any] = {"episode": total}
-    if entry.shape != "team":
-        caps = shared_out(env, total, thoughts_of(cfg), entry.shape, entry.name)
+    if entry.layout != "team":
+        caps = shared_out(env, total, thoughts_of(cfg), entry.layout, entry.name)
     env = changed(env, {"budget": {"_target_": BUDGET, **caps}})
     return changed(env, {"budget": entry.env.get("budget") or {}})
 
@@ -127,7 +128,7 @@ def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:
 
 
 def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the members of a mixed team whose agents or roles the shape does not have."""
+    """Remove the members of a mixed team whose agents or roles the layout does not have."""
     mixed = _resolved(OmegaConf.create({"agent": agent}))["agent"]
     agents = agent_names(env["team"]) if env.get("team") else []
     names = {*agents, *map(role_of, agents)}

@@ -18,7 +18,7 @@ from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.run_folder.foreign import read_config
-from laconic.experiments.session.team_layouts import SHAPES
+from laconic.experiments.session.team_layouts import LAYOUTS
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.untrusted_files import find_unsafe_path
 
@@ -35,12 +35,12 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row: a team, its policies and the shape of the environment."""
+    """One row: a team, its policies and the layout of the environment."""
 
     name: str
     """Name of the row and of its folder."""
-    shape: str = "team"
-    """Shape of the environment, one of `experiments.session.team_layouts.SHAPES`."""
+    layout: str = "team"
+    """Layout of the environment, one of `experiments.session.team_layouts.LAYOUTS`."""
     agents: int | None = None
     """Number of agents that debate or work. None: 3."""
     script: str | None = None
@@ -55,7 +55,7 @@ class Entry:
     greedy: bool | None = None
     """True for the likeliest reply. None: `evaluation.greedy`."""
     env: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the environment, applied after the shape; `budget.episode: matched` is the mean
+    """Settings of the environment, applied after the layout; `budget.episode: matched` is the mean
     number of tokens that the reference says."""
     agent: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the agent; with a `_target_` they replace the comparison's agent."""
@@ -67,7 +67,7 @@ class Entry:
 
         Raises:
             SettingError: a setting is outside its range, or changes the tasks.
-            UnknownNameError: the shape or the script is unknown.
+            UnknownNameError: the layout or the script is unknown.
         """
         where = f"entries.{self.name}"
         if not _NAME.fullmatch(self.name):
@@ -75,7 +75,7 @@ class Entry:
                 "the name of an entry must be letters, digits and any of '_.+-', because it names"
                 f" a folder; got {self.name!r}"
             )
-        choice(f"shape in {where}.shape", self.shape, SHAPES)
+        choice(f"layout in {where}.layout", self.layout, LAYOUTS)
         if self.script is not None:
             choice(f"script in {where}.script", self.script, NAMES)
         whole(f"{where}.agents", self.agents, 2, optional=True)

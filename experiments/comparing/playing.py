@@ -152,8 +152,10 @@ def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) ->
     notes = []
     if entry.say:
         notes.append("its policy reads neither instructions (env.instructions=brief) nor say")
-    if entry.shape != "team":
-        notes.append("its policy was trained for the environment as configured, not for this shape")
+    if entry.layout != "team":
+        notes.append(
+            "its policy was trained for the environment as configured, not for this layout"
+        )
     return notes
 
 

@@ -1,6 +1,6 @@
-"""Team layouts of baselines: change the settings of an environment to those of another shape.
+"""Team layouts of baselines: change the settings of an environment to those of another layout.
 
-Shapes use the environment's own roles: the answering role is alone, debates, or comes last in a
+Layouts use the environment's own roles: the answering role is alone, debates, or comes last in a
 pipeline. Sources: debate, Du et al. (arXiv 2305.14325); discussion, pipeline and naive
 concatenation, the baselines of MAGRPO (arXiv 2508.04652).
 """
@@ -23,18 +23,18 @@ BUDGET = "laconic.envs.Budget"
 _MERGED = ("budget", "reward")
 """Settings of an environment that are merged; all other settings are replaced."""
 PASS, REVISE = "pass", "revise"
-"""Shapes of a first pass, and of a second pass over a draft."""
+"""Layouts of a first pass, and of a second pass over a draft."""
 DRAFTER = "drafter"
 """Role of the agent that says the draft."""
 
 
 class Unfit(ValueError):
-    """A shape that does not fit an environment; the message gives the reason."""
+    """A layout that does not fit an environment; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """Settings of the configured environment that shapes depend on."""
+    """Settings of the configured environment that layouts depend on."""
 
     team: Mapping[str, int]
     """Number of agents of each role."""
@@ -158,7 +158,7 @@ def concatenation(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     return {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
-SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
+LAYOUTS: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "team": team,
     "alone": alone,
     PASS: one_pass,
@@ -168,9 +168,9 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "sequential": sequential,
     "concatenation": concatenation,
 }
-"""Shape -> function from the configured team and a number of agents to changed settings."""
+"""Layout -> function from the configured team and a number of agents to changed settings."""
 MESSAGES: Mapping[str, int] = {PASS: 2}
-"""Shape -> number of messages that divide its budget, if it differs from its own messages."""
+"""Layout -> number of messages that divide its budget, if it differs from its own messages."""
 
 
 def said_in_all(env: Mapping[str, Any]) -> int | None:
@@ -184,21 +184,21 @@ def said_in_all(env: Mapping[str, Any]) -> int | None:
 
 
 def shared_out(
-    env: Mapping[str, Any], total: int, thoughts: int | None, shape: str, name: str
+    env: Mapping[str, Any], total: int, thoughts: int | None, layout: str, name: str
 ) -> dict[str, Any]:
     """Return caps that divide a budget of tokens evenly over the messages of an episode.
 
     Args:
-        env: settings of the environment in its shape.
+        env: settings of the environment in its layout.
         total: tokens that may be said in an episode.
         thoughts: tokens that may be thought in an episode; None for no cap.
-        shape: shape of the environment.
-        name: name of the entry or the shape, for the error.
+        layout: layout of the environment.
+        name: name of the entry or the layout, for the error.
 
     Raises:
         SettingError: there are more messages than tokens.
     """
-    turns = MESSAGES.get(shape) or TeamSettings.of(env).turns
+    turns = MESSAGES.get(layout) or TeamSettings.of(env).turns
     if turns > total:
         raise SettingError(
             f"a budget of {total} tokens per episode is too small for the {turns} messages of"

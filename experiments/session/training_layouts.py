@@ -1,7 +1,7 @@
-"""Make the environments of a training, as configured or as a mixture of several shapes.
+"""Make the environments of a training, as configured or as a mixture of several layouts.
 
-A warm start may play the shapes of a comparison (`train.shapes`). It then teaches one policy to be
-a member of the team, to work alone, to debate and to revise, so that a comparison is fair.
+A warm start may play the layouts of a comparison (`train.layouts`). It then teaches one policy to
+be a member of the team, to work alone, to debate and to revise, so that a comparison is fair.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from laconic.experiments.session.alone import let_write_all
 from laconic.experiments.session.setup import Environments, make_environments
 from laconic.experiments.session.team_layouts import (
     BUDGET,
-    SHAPES,
+    LAYOUTS,
     TeamSettings,
     Unfit,
     changed,
@@ -31,56 +31,56 @@ from laconic.experiments.session.team_layouts import (
 )
 
 TEAM, ALONE = "team", "alone"
-"""Shapes of the environment as configured, and of one agent."""
+"""Layouts of the environment as configured, and of one agent."""
 
 
 def make_training(cfg: DictConfig, count: int, team: Any) -> Environments:
-    """Make equal environments of the training split, in the shapes of `train.shapes`.
+    """Make equal environments of the training split, in the layouts of `train.layouts`.
 
-    A shape that does not fit the environment is left out. Only environments of benchmarks can be
+    A layout that does not fit the environment is left out. Only environments of benchmarks can be
     rearranged.
 
     Raises:
-        UnknownNameError: a shape is unknown.
-        SettingError: `train.shapes` does not contain `team`.
+        UnknownNameError: a layout is unknown.
+        SettingError: `train.layouts` does not contain `team`.
     """
-    shapes = list(cfg.train.get("shapes") or [TEAM])
-    if shapes == [TEAM]:
+    layouts = list(cfg.train.get("layouts") or [TEAM])
+    if layouts == [TEAM]:
         return make_environments(cfg, count, "train", team)
-    check_names("shape in train.shapes", shapes, SHAPES)
-    by_shape = {shape: _make(cfg, shape, count, team) for shape in dict.fromkeys(shapes)}
-    by_shape = {shape: environments for shape, environments in by_shape.items() if environments}
-    mixed = [shape for shape in shapes if shape in by_shape]
+    check_names("layout in train.layouts", layouts, LAYOUTS)
+    by_layout = {layout: _make(cfg, layout, count, team) for layout in dict.fromkeys(layouts)}
+    by_layout = {layout: environments for layout, environments in by_layout.items() if environments}
+    mixed = [layout for layout in layouts if layout in by_layout]
     if TEAM not in mixed:
         raise SettingError(
-            f"train.shapes must contain team, the shape that the run evaluates; got {shapes}"
+            f"train.layouts must contain team, the layout that the run evaluates; got {layouts}"
         )
     if mixed == [TEAM] * len(mixed):
-        return by_shape[TEAM]
+        return by_layout[TEAM]
     mixtures = [
-        Mixture({shape: environments[place] for shape, environments in by_shape.items()}, mixed)
+        Mixture({layout: environments[place] for layout, environments in by_layout.items()}, mixed)
         for place in range(count)
     ]
-    for mixture in mixtures if ALONE in by_shape and TeamSettings.of(_resolved(cfg)).joint else ():
+    for mixture in mixtures if ALONE in by_layout and TeamSettings.of(_resolved(cfg)).joint else ():
         # A teacher looks tasks up by key and needs the drafts of the writer as well.
         mixture.tasks = _with_drafts_of(mixture.tasks, mixture.parts[ALONE].tasks)  # type: ignore[attr-defined]
     return mixtures
 
 
 def _rearrangeable(env: DictConfig) -> bool:
-    """Check that an environment grades one answer, which a team of another shape may give."""
+    """Check that an environment grades one answer, which a team of another layout may give."""
     return env.get("_target_") == "laconic.envs.make" and env.name in names("benchmarks")
 
 
-def _make(cfg: DictConfig, shape: str, count: int, team: Any) -> Environments:
-    """Make environments in a shape; none if it does not fit."""
-    if shape == TEAM:
+def _make(cfg: DictConfig, layout: str, count: int, team: Any) -> Environments:
+    """Make environments in a layout; none if it does not fit."""
+    if layout == TEAM:
         return make_environments(cfg, count, "train", team)
     if not _rearrangeable(cfg.env):
         return []
     settings = _resolved(cfg)
     try:
-        arranged = in_shape(settings, shape)
+        arranged = in_layout(settings, layout)
     except Unfit:
         return []
     own = copy.copy(cfg)
@@ -88,7 +88,7 @@ def _make(cfg: DictConfig, shape: str, count: int, team: Any) -> Environments:
         own.env = arranged
     environments = make_environments(own, count, "train", team)
     configured = TeamSettings.of(settings)
-    for environment in environments if shape == ALONE and configured.joint else ():
+    for environment in environments if layout == ALONE and configured.joint else ():
         let_write_all(environment, configured.team)  # type: ignore[arg-type]
     return environments
 
@@ -105,17 +105,17 @@ def _resolved(cfg: DictConfig) -> dict[str, Any]:
     return dict(settings)
 
 
-def in_shape(env: dict[str, Any], shape: str) -> dict[str, Any]:
-    """Return the settings of an environment in another shape, with the same total budget.
+def in_layout(env: dict[str, Any], layout: str) -> dict[str, Any]:
+    """Return the settings of an environment in another layout, with the same total budget.
 
     Raises:
-        Unfit: the shape does not fit the environment.
+        Unfit: the layout does not fit the environment.
     """
-    settings = changed(env, SHAPES[shape](TeamSettings.of(env), None))
+    settings = changed(env, LAYOUTS[layout](TeamSettings.of(env), None))
     total = said_in_all(env)
     if total is None:
         return settings
     thought = (env.get("budget") or {}).get("thought")
     thoughts = thought and int(thought) * TeamSettings.of(env).turns
-    caps = shared_out(settings, total, thoughts, shape, shape)
+    caps = shared_out(settings, total, thoughts, layout, layout)
     return changed(settings, {"budget": {"_target_": BUDGET, **caps}})

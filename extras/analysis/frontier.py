@@ -190,9 +190,9 @@ _SCRIPTED = 200
 
 
 def measure_index(evaluation: EvaluationRun) -> Findings:
-    """Measure the laconic index after an evaluation, or of an entry of shape `team`."""
+    """Measure the laconic index after an evaluation, or of an entry of layout `team`."""
     cfg = evaluation.cfg
-    if OmegaConf.select(cfg, "entry.shape", default="team") != "team":
+    if OmegaConf.select(cfg, "entry.layout", default="team") != "team":
         return Findings()
     # The samples of a task stand beside each other.
     starts = evaluation.starts[:: cfg.evaluation.get("samples", 1)]

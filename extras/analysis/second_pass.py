@@ -73,7 +73,7 @@ class SecondPass:
             SettingError: the entry of the drafts was not played.
         """
         draft, revise, _, scaffold = self.entries
-        if entry.entry.shape != REVISE or entry.entry.name not in (revise, scaffold):
+        if entry.entry.layout != REVISE or entry.entry.name not in (revise, scaffold):
             return entry.policies
         drafts = read_drafts(entry.folder.path.parent / draft)
         if entry.entry.name == scaffold:

@@ -142,7 +142,7 @@ def test_controls_put_every_trained_seed_beside_its_start(run):
 
 def test_controls_take_other_forms_and_entries(run):
     *_, taught, compared = run("evidence-math-controls", FORMS="team,revise", ENTRIES="revise")[1]
-    assert "train.shapes=[team,revise]" in taught
+    assert "train.layouts=[team,revise]" in taught
     assert "entry=[revise]" in compared
 
 

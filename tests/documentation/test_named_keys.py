@@ -54,7 +54,7 @@ def _known() -> set[str]:
             except (ImportError, AttributeError, ValueError):
                 continue  # of a package that is not installed here
             leaves |= {f"{key}.{name}" for name in names}
-    leaves |= {f"entries.any.{name}" for name in ("agents", "shape", "env", "agent")}
+    leaves |= {f"entries.any.{name}" for name in ("agents", "layout", "env", "agent")}
     parts = [key.split(".") for key in leaves]
     return {".".join(one[:end]) for one in parts for end in range(1, len(one) + 1)}
 

@@ -34,7 +34,7 @@ def rows_of(folder):
 def all_entries(run, tmp_path_factory):
     """Every entry on GSM8K with scripted agents, and one that makes no sense for it."""
     folder = tmp_path_factory.mktemp("compare") / "run"
-    return folder, compare(run, folder, *SCRIPTS, "+entries.concatenation.shape=concatenation")
+    return folder, compare(run, folder, *SCRIPTS, "+entries.concatenation.layout=concatenation")
 
 
 def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
@@ -53,7 +53,7 @@ def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
             )
 
 
-def test_whoever_knows_the_answers_is_right_in_every_shape(all_entries):
+def test_whoever_knows_the_answers_is_right_in_every_layout(all_entries):
     rows = rows_of(all_entries[0])
     for name in "team single cot self_consistency debate discussion sequential oracle".split():
         assert rows[name]["figures"]["accuracy"]["mean"] == 1.0, name
@@ -128,7 +128,7 @@ def test_the_shipped_policy_is_compared_and_told_to_be_on_new_ground(run, tmp_pa
     compare(run, folder, *small, "entry=[team,single,cot,self_consistency]", "compare.most_votes=2")
     rows = rows_of(folder)
     assert rows["team"]["figures"]["accuracy"]["mean"] == 1.0 and rows["team"]["notes"] == []
-    assert "not for this shape" in rows["single"]["notes"][0]
+    assert "not for this layout" in rows["single"]["notes"][0]
     assert rows["cot"]["state"] == "left out" and "reads no instructions" in rows["cot"]["notes"][0]
     assert rows["self_consistency"]["votes"] == 2
 
@@ -171,7 +171,7 @@ def test_a_trained_run_is_a_row_with_its_own_team(run, trained, tmp_path):
 )
 def test_a_matched_vote_needs_a_reference_that_is_not_matched(settings, outcome):
     cfg = OmegaConf.create({"compare": {"reference": "team"}})
-    entries = [Entry(**{"name": "vote", "shape": "alone", **settings})]
+    entries = [Entry(**{"name": "vote", "layout": "alone", **settings})]
     if "name" not in settings:
         entries.append(Entry("team"))
     with outcome:
@@ -185,7 +185,7 @@ def test_a_matched_vote_needs_a_reference_that_is_not_matched(settings, outcome)
         ("compare.reference=nobody", "unknown entry in compare.reference"),
         ("compare.budget=0", "compare.budget must be null or a whole number"),
         ("compare.equal=2", "compare.equal must be true or false"),
-        ("+entries.mine.shape=circle", "unknown shape in entries.mine.shape 'circle'"),
+        ("+entries.mine.layout=circle", "unknown layout in entries.mine.layout 'circle'"),
         ("+entries.mine.topology=star", "unknown setting in entries.mine 'topology'"),
         ("+entries.mine.env.source=elsewhere", "all entries play the same tasks"),
         ("evaluation.split=test", "unknown evaluation.split 'test'"),

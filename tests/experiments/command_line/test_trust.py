@@ -89,7 +89,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
         *("learner/price=ramp", "+learner/collect=teacher", "learner/collect=null", "~logger"),
         *("entry=[team,single]", "agent@agent.members.solver=hf", "logger=tensorboard"),
         *("seed=3", "env.rounds=3", "++env.budget.message=8", "env.team={solver: 1, helper: 2}"),
-        *("train.shapes=[team,alone]", "env.reward={price: 1, normalizer: 10}", "resume=true"),
+        *("train.layouts=[team,alone]", "env.reward={price: 1, normalizer: 10}", "resume=true"),
         *(
             "env.source=generated",
             "agent.model=null",
@@ -97,7 +97,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
             "optimizer.betas=[0.9,0.99]",
             "sweep_metric=x",
         ),
-        *("entries.mine.env.rounds=2", "+entries.mine.shape=team", "engine.start=false"),
+        *("entries.mine.env.rounds=2", "+entries.mine.layout=team", "engine.start=false"),
         *("agent.members.helper.sampling.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
         "entries.mine.say='two words'",
     ],
@@ -134,7 +134,7 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
         *("env@hydra.sweeper=gsm8k", "env@_global_=gsm8k", "agent@env=hf", "agent@agent.a.b=hf"),
         # Classes and code.
         *("env._target_=os.system", "+env.x._target_=os.system", "env={_target_: os.system}"),
-        *("env.team={_target_: os.system}", "train.shapes=[{_target_: os.system}]"),
+        *("env.team={_target_: os.system}", "train.layouts=[{_target_: os.system}]"),
         *("+optimizer._args_=[x]", "+entries.mine.agent._target_=os.system", "~env._target_"),
         *("agent.attn_implementation=them/kernel", "+agent.trust_remote_code=true", "trust=[a]"),
         "compare.trust=['']",

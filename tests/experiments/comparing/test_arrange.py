@@ -34,9 +34,9 @@ def test_the_budget_of_an_episode_is_the_same_and_shared_out_over_the_messages(c
     team = arrange(cfg, Entry("team"))
     assert caps(team) == {"message": 48, "episode": 192} | NONE
     # 192 tokens over 1, 6 and 7 messages.
-    for shape, message in (("alone", 192), ("debate", 32), ("discussion", 27)):
-        found = caps(arrange(cfg, Entry("one", shape=shape)))
-        assert (found["message"], found["episode"]) == (message, 192), shape
+    for layout, message in (("alone", 192), ("debate", 32), ("discussion", 27)):
+        found = caps(arrange(cfg, Entry("one", layout=layout)))
+        assert (found["message"], found["episode"]) == (message, 192), layout
 
 
 def test_without_a_cap_on_episodes_the_budget_is_what_the_caps_on_messages_allow(composed):
@@ -49,20 +49,20 @@ def test_without_a_cap_on_episodes_the_budget_is_what_the_caps_on_messages_allow
 
 def test_budgets_stay_as_they_are_where_nothing_is_to_be_equal(composed):
     cfg = composed("compare.equal=false")
-    assert caps(arrange(cfg, Entry("one", shape="alone"))) == caps(cfg)
+    assert caps(arrange(cfg, Entry("one", layout="alone"))) == caps(cfg)
 
 
 def test_a_budget_too_small_for_the_messages_is_refused(composed):
     with pytest.raises(SettingError, match="is too small for the 6 messages of 'one'"):
-        arrange(composed("compare.budget=5"), Entry("one", shape="debate"))
+        arrange(composed("compare.budget=5"), Entry("one", layout="debate"))
 
 
 def test_an_entrys_own_settings_come_last_and_count_when_the_budget_is_shared_out(composed):
     cfg = composed()
-    found = arrange(cfg, Entry("one", shape="debate", agents=4, env={"rounds": 3}))
+    found = arrange(cfg, Entry("one", layout="debate", agents=4, env={"rounds": 3}))
     assert OmegaConf.to_container(found.env.team) == {"solver": 4}
     assert caps(found)["message"] == 192 // 12
-    own = Entry("one", shape="alone", env={"budget": {"message": 7}, "team": {"solver": 1}})
+    own = Entry("one", layout="alone", env={"budget": {"message": 7}, "team": {"solver": 1}})
     assert caps(arrange(cfg, own)) == {"message": 7, "episode": 192} | NONE
 
 
@@ -71,17 +71,17 @@ def test_what_may_be_thought_is_shared_out_like_what_may_be_said(composed):
     cfg = composed("env.budget.thought=10")
     assert thoughts_of(cfg) == 40 and thoughts_of(composed()) is None
     assert thoughts_of(composed("env.budget.thought=10", "compare.equal=false")) is None
-    for shape, cap in (("alone", 40), ("team", 10), ("debate", 6), ("discussion", 5)):
-        assert caps(arrange(cfg, Entry("one", shape=shape)))["thought"] == cap, shape
+    for layout, cap in (("alone", 40), ("team", 10), ("debate", 6), ("discussion", 5)):
+        assert caps(arrange(cfg, Entry("one", layout=layout)))["thought"] == cap, layout
     wide = composed("env.budget.thought=1000", "+agent.sampling.thinking_tokens=64")
-    assert arrange(wide, Entry("one", shape="alone")).agent.sampling.thinking_tokens == 4000
+    assert arrange(wide, Entry("one", layout="alone")).agent.sampling.thinking_tokens == 4000
 
 
 def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(composed):
     cfg = composed()
     assert arrange(cfg, Entry("team")).agent.sampling.max_reply_tokens == 49
-    assert arrange(cfg, Entry("one", shape="alone")).agent.sampling.max_reply_tokens == 193
-    own = Entry("one", shape="alone", agent={"sampling": {"max_reply_tokens": 9}})
+    assert arrange(cfg, Entry("one", layout="alone")).agent.sampling.max_reply_tokens == 193
+    own = Entry("one", layout="alone", agent={"sampling": {"max_reply_tokens": 9}})
     assert arrange(cfg, own).agent.sampling.max_reply_tokens == 9
     wide = composed("env.budget.message=96")
     assert arrange(wide, Entry("team")).agent.sampling.max_reply_tokens == 97
@@ -104,16 +104,16 @@ def test_scripts_read_what_the_comparisons_agent_reads(composed):
 
 
 def test_words_are_not_said_to_a_policy_that_reads_none(composed):
-    entry = Entry("cot", shape="alone", say="Think.")
+    entry = Entry("cot", layout="alone", say="Think.")
     with pytest.raises(Unfit, match="reads no instructions"):
         arrange(composed(), entry)
     assert arrange(composed("agent=scripted", "env.instructions=full"), entry).entry.say == "Think."
 
 
-def test_a_mixed_team_keeps_the_members_that_a_shape_has_roles_for(composed):
+def test_a_mixed_team_keeps_the_members_that_a_layout_has_roles_for(composed):
     cfg = composed("agent=mixed")
     assert set(arrange(cfg, Entry("team")).agent.members) == {"solver", "helper"}
-    assert set(arrange(cfg, Entry("one", shape="alone")).agent.members) == {"solver"}
+    assert set(arrange(cfg, Entry("one", layout="alone")).agent.members) == {"solver"}
 
 
 def test_whoever_is_no_dialogue_is_left_as_it_is(composed):
@@ -121,9 +121,9 @@ def test_whoever_is_no_dialogue_is_left_as_it_is(composed):
     assert budget_of(cfg) is None
     assert arrange(cfg, Entry("one")).env.rounds == 2
     with pytest.raises(Unfit, match="this is some.where.Game"):
-        arrange(cfg, Entry("one", shape="alone"))
+        arrange(cfg, Entry("one", layout="alone"))
 
 
 def test_nobody_votes_over_joint_work(composed):
     with pytest.raises(Unfit, match="no vote over joint work"):
-        arrange(composed("env=tldr", "agent=scripted"), Entry("one", shape="alone", votes=3))
+        arrange(composed("env=tldr", "agent=scripted"), Entry("one", layout="alone", votes=3))

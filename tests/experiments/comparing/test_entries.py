@@ -14,7 +14,7 @@ def read(entries, runs=None):
 
 
 def test_entries_are_read_in_their_order_and_not_resolved():
-    found = read({"b": {"shape": "alone", "env": {"rounds": "${x.y}"}}, "a": {}})
+    found = read({"b": {"layout": "alone", "env": {"rounds": "${x.y}"}}, "a": {}})
     assert [one.name for one in found] == ["b", "a"]
     assert found[0].env == {"rounds": "${x.y}"} and found[1] == Entry("a")
 
@@ -49,8 +49,8 @@ def test_a_name_that_could_be_another_folder_is_refused():
             Entry(name)
 
 
-@pytest.mark.parametrize("settings", [{"shape": "circle"}, {"script": "shouting"}])
-def test_unknown_shapes_and_scripts_are_refused(settings):
+@pytest.mark.parametrize("settings", [{"layout": "circle"}, {"script": "shouting"}])
+def test_unknown_layouts_and_scripts_are_refused(settings):
     with pytest.raises(UnknownNameError):
         Entry("mine", **settings)
 

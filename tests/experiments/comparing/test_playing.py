@@ -50,8 +50,8 @@ def test_a_row_is_over_all_tasks_with_a_time_for_each_batch(played, rows):
 
 
 def test_a_matched_vote_takes_as_many_samples_as_say_what_its_reference_says(played):
-    entry = Entry("vote", shape="alone", votes="matched", greedy=False)
-    single, _ = played(Entry("single", shape="alone", greedy=False))
+    entry = Entry("vote", layout="alone", votes="matched", greedy=False)
+    single, _ = played(Entry("single", layout="alone", greedy=False))
     said = single.figures["tokens_said"].mean
     goal = Interval(3 * said, 0, 0, 5)
     row, _ = played(entry, reference=Row("team", "finished", figures={"tokens_said": goal}))
@@ -72,9 +72,9 @@ def test_only_a_script_that_cannot_play_the_environment_is_unfit_for_it(
         played(Entry("one", script=script))
 
 
-def test_who_was_made_for_another_shape_is_told_to_be(played):
-    row, _ = played(Entry("one", shape="alone"), "agent=tiny")
-    assert "not for this shape" in row.notes[0]
+def test_who_was_made_for_another_layout_is_told_to_be(played):
+    row, _ = played(Entry("one", layout="alone"), "agent=tiny")
+    assert "not for this layout" in row.notes[0]
 
 
 def test_an_interrupt_ends_it_between_batches(played):

@@ -1,11 +1,11 @@
-"""What each shape makes of an environment by role, by majority and with joint work."""
+"""What each layout makes of an environment by role, by majority and with joint work."""
 
 from __future__ import annotations
 
 import pytest
 
 from laconic import envs
-from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
+from laconic.experiments.session.team_layouts import LAYOUTS, TeamSettings, Unfit
 
 BY_ROLE = {
     "team": {"solver": 1, "helper": 3},
@@ -18,12 +18,12 @@ JOINT = {"team": {"auxiliary": 1, "main": 1}, "answer": "joint", "rounds": 1, "t
 MAJORITY = {"team": {"solver": 3}, "answer": "majority"}
 
 
-def shaped(shape, env, agents=None):
-    return SHAPES[shape](TeamSettings.of(env), agents)
+def laid_out(layout, env, agents=None):
+    return LAYOUTS[layout](TeamSettings.of(env), agents)
 
 
-def turns(shape, env, agents=None):
-    return TeamSettings.of({**env, **shaped(shape, env, agents)}).turns
+def turns(layout, env, agents=None):
+    return TeamSettings.of({**env, **laid_out(layout, env, agents)}).turns
 
 
 def test_messages_of_an_episode_are_counted_from_schedule_and_rounds():
@@ -36,7 +36,7 @@ def test_messages_of_an_episode_are_counted_from_schedule_and_rounds():
 
 
 def test_the_team_is_left_as_it_is():
-    assert shaped("team", BY_ROLE) == {}
+    assert laid_out("team", BY_ROLE) == {}
 
 
 @pytest.mark.parametrize(
@@ -44,40 +44,40 @@ def test_the_team_is_left_as_it_is():
     [(BY_ROLE, "solver", "solver"), (MAJORITY, "solver", "solver"), (JOINT, "writer", "joint")],
 )
 def test_alone_is_one_agent_that_reads_everything_and_speaks_once(env, role, answer):
-    found = shaped("alone", env)
+    found = laid_out("alone", env)
     assert (found["team"], found["answer"]) == ({role: 1}, answer)
     assert found["information"] == "full"
     assert turns("alone", env) == 1
 
 
 def test_a_debate_has_full_exchange_one_revision_and_a_majority():
-    found = shaped("debate", BY_ROLE)
+    found = laid_out("debate", BY_ROLE)
     assert found["team"] == {"solver": 3}
     assert (found["topology"], found["rounds"], found["answer"]) == ("complete", 2, "majority")
-    assert shaped("debate", BY_ROLE, 5)["team"] == {"solver": 5}
+    assert laid_out("debate", BY_ROLE, 5)["team"] == {"solver": 5}
     assert turns("debate", BY_ROLE) == 6
 
 
 def test_in_a_discussion_those_who_answer_have_heard_everybody_twice():
-    found = shaped("discussion", BY_ROLE)
+    found = laid_out("discussion", BY_ROLE)
     assert found["schedule"] == [["helper"], ["helper"], ["solver"]]
     assert turns("discussion", BY_ROLE) == 7
-    assert shaped("discussion", JOINT)["rounds"] == 2
+    assert laid_out("discussion", JOINT)["rounds"] == 2
     assert turns("discussion", JOINT) == 4
 
 
 def test_a_pipeline_goes_role_by_role_with_the_answer_last():
-    assert shaped("sequential", BY_ROLE)["schedule"] == [["helper"], ["solver"]]
-    assert shaped("sequential", JOINT)["schedule"] == [["auxiliary"], ["main"]]
+    assert laid_out("sequential", BY_ROLE)["schedule"] == [["helper"], ["solver"]]
+    assert laid_out("sequential", JOINT)["schedule"] == [["auxiliary"], ["main"]]
     assert turns("sequential", JOINT) == 2
 
 
 def test_parts_are_concatenated_without_anybody_hearing_anybody():
-    assert shaped("concatenation", JOINT) == {"rounds": 1, "topology": "none", "schedule": "all"}
+    assert laid_out("concatenation", JOINT) == {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
 @pytest.mark.parametrize(
-    ("shape", "env", "words"),
+    ("layout", "env", "words"),
     [
         ("concatenation", BY_ROLE, "no parts to join"),
         ("debate", JOINT, "a joint answer has none"),
@@ -85,16 +85,16 @@ def test_parts_are_concatenated_without_anybody_hearing_anybody():
         ("discussion", {**BY_ROLE, "team": {"solver": 2}}, "a discussion needs a role besides"),
     ],
 )
-def test_a_shape_without_sense_for_an_environment_says_why(shape, env, words):
+def test_a_layout_without_sense_for_an_environment_says_why(layout, env, words):
     with pytest.raises(Unfit, match=words):
-        shaped(shape, env)
+        laid_out(layout, env)
 
 
-@pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_shape_of_the_shipped_game_is_a_dialogue(shape):
-    if shape == "concatenation":
+@pytest.mark.parametrize("layout", sorted(LAYOUTS))
+def test_every_layout_of_the_shipped_game_is_a_dialogue(layout):
+    if layout == "concatenation":
         pytest.skip("this game has no parts to concatenate")
-    settings = {**BY_ROLE, **shaped(shape, BY_ROLE)}
+    settings = {**BY_ROLE, **laid_out(layout, BY_ROLE)}
     environment = envs.make("gsm8k", tasks=2, **settings)
     observations, _ = environment.reset(seed=0)
     assert set(observations) == set(environment.possible_agents)

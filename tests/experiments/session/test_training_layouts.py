@@ -1,4 +1,4 @@
-"""A training plays the shapes it is told to, and a teacher speaks in each of them."""
+"""A training plays the layouts it is told to, and a teacher speaks in each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.mixture import Mixture
 from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.session.setup import draw_starts, task_keys
-from laconic.experiments.session.training_layouts import in_shape, make_training
+from laconic.experiments.session.training_layouts import in_layout, make_training
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.rollout.play import collect
 
@@ -32,40 +32,40 @@ def test_by_default_they_are_what_is_configured(made):
     assert len(environments) == 2 and all(isinstance(one, DialogueEnv) for one in environments)
 
 
-def test_shapes_that_make_no_sense_are_left_out(made):
-    (mixture,) = made("train.shapes=[team,concatenation,alone]", count=1)
+def test_layouts_that_make_no_sense_are_left_out(made):
+    (mixture,) = made("train.layouts=[team,concatenation,alone]", count=1)
     assert isinstance(mixture, Mixture) and [*mixture.parts] == ["team", "alone"]
     with pytest.raises(UnknownNameError, match="debate"):
-        made("train.shapes=[debat]")
+        made("train.layouts=[debat]")
 
 
-@pytest.mark.parametrize("shapes", ["concatenation", "alone,debate"])
-def test_the_team_that_is_evaluated_has_to_be_among_them(made, shapes):
+@pytest.mark.parametrize("layouts", ["concatenation", "alone,debate"])
+def test_the_team_that_is_evaluated_has_to_be_among_them(made, layouts):
     with pytest.raises(SettingError, match="must contain team"):
-        made(f"train.shapes=[{shapes}]")
+        made(f"train.layouts=[{layouts}]")
 
 
-def test_worlds_have_one_shape(made):
-    (one,) = made("env=commons", "train.shapes=[team,team,discussion]", count=1)
+def test_worlds_have_one_layout(made):
+    (one,) = made("env=commons", "train.layouts=[team,team,discussion]", count=1)
     assert not isinstance(one, Mixture) and "commons" in type(one.world).__module__
     with pytest.raises(SettingError, match="must contain team"):
-        made("env=commons", "train.shapes=[discussion]")
+        made("env=commons", "train.layouts=[discussion]")
 
 
-def test_all_may_say_as_much_together_in_any_shape(made):
-    (mixture,) = made("train.shapes=[team,alone,debate]", "env.budget.episode=192", count=1)
+def test_all_may_say_as_much_together_in_any_layout(made):
+    (mixture,) = made("train.layouts=[team,alone,debate]", "env.budget.episode=192", count=1)
     caps = {name: (one.budget.message, one.budget.episode) for name, one in mixture.parts.items()}
     assert caps == {"team": (48, 192), "alone": (192, 192), "debate": (32, 192)}
     thinking = {"budget": {"message": 10, "thought": 6}, "team": {"solver": 1, "helper": 1}}
     assert (
-        in_shape({**thinking, "answer": "solver", "rounds": 1}, "alone")["budget"]["thought"] == 12
+        in_layout({**thinking, "answer": "solver", "rounds": 1}, "alone")["budget"]["thought"] == 12
     )
 
 
 @pytest.mark.parametrize("env", ["gsm8k", "coop_humaneval"])
-def test_a_teacher_is_right_in_every_shape(made, env):
-    shapes = "train.shapes=[team,alone,debate]"
-    environments = made(f"env={env}", shapes, "env.budget.message=null", "env.budget.episode=null")
+def test_a_teacher_is_right_in_every_layout(made, env):
+    layouts = "train.layouts=[team,alone,debate]"
+    environments = made(f"env={env}", layouts, "env.budget.message=null", "env.budget.episode=null")
     mixture = environments[0]
     teacher = Teacher(terse=1.0, silent_informed=0.0, silent_uninformed=1.0, best=1.0)
     policies = dict.fromkeys(mixture.possible_agents, teacher_policy(teacher, mixture))
@@ -74,5 +74,5 @@ def test_a_teacher_is_right_in_every_shape(made, env):
     teams = Counter(frozenset(one.episodes[0].rewards) for one in groups)
     assert len(teams) == len(mixture.parts)
     assert all(episode.solved for group in groups for episode in group.episodes)
-    # The members of a group are of one shape.
+    # The members of a group are of one layout.
     assert all(len({frozenset(e.rewards) for e in one.episodes}) == 1 for one in groups)

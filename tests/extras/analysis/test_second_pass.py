@@ -9,7 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
+from laconic.experiments.session.team_layouts import LAYOUTS, TeamSettings, Unfit
 from laconic.extras.analysis import coordination
 from laconic.extras.analysis.second_pass import (
     SecondPass,
@@ -50,11 +50,11 @@ def of_strong(task, text):
     return KEPT if task.answer_text == draft else MENDED
 
 
-def played(name, shape, chance, folder, blank=False):
+def played(name, layout, chance, folder, blank=False):
     """Plays an entry and leaves its files, as a comparison does."""
-    env = envs.make("gsm8k", tasks=TASKS, **{**ENV, **SHAPES[shape](TeamSettings.of(ENV), None)})
+    env = envs.make("gsm8k", tasks=TASKS, **{**ENV, **LAYOUTS[layout](TeamSettings.of(ENV), None)})
     policies = {"solver_0": ScriptedPolicy(script(name, chance), env.tasks)}
-    if shape == "revise":
+    if layout == "revise":
         found = read_drafts(folder / "draft")
         found = empty(found, env, str.split) if blank else found
         policies = with_drafter(policies, found)
@@ -103,13 +103,13 @@ def test_without_one_of_the_four_nothing_is_written(folder, tmp_path):
 
 
 def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
-    alone = SHAPES["pass"](TeamSettings.of(ENV), None)
-    second = SHAPES["revise"](TeamSettings.of(ENV), None)
+    alone = LAYOUTS["pass"](TeamSettings.of(ENV), None)
+    second = LAYOUTS["revise"](TeamSettings.of(ENV), None)
     assert alone["team"] == {"solver": 1} and alone["information"] == "full"
     assert second["team"] == {"solver": 1, "drafter": 1}
     assert second["schedule"] == [["drafter"], ["solver"]]
-    with pytest.raises(Unfit, match="where one agent answers"):
-        SHAPES["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
+    with pytest.raises(Unfit, match="only the answer of one agent"):
+        LAYOUTS["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
 
 
 def test_what_was_said_last_is_the_draft(tmp_path):
