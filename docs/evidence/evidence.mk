@@ -36,7 +36,7 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 # What keeps silence from dying out.
 evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/evidence.md)
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
-	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner/advantages=group learner.advantages.epsilon=1e-4" \
+	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner/advantages=group learner.advantages.eps=1e-4" \
 	    "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
 	    "ramp learner/price=ramp learner.price.delay=2 learner.price.steps=2" \
 	    "apart agent.model=$(GSM8K)/apart/policy"; do \

@@ -3,7 +3,7 @@
 A learner asks an `Estimator`. One of your own is a subclass, named in `advantages._target_`.
 `Advantages` covers the published estimators that look at one group alone:
 
-    advantage = (return - center) / (scale + epsilon)
+    advantage = (return - center) / (scale + eps)
 
     method                                  center         scale
     GRPO (2402.03300), GSPO (2507.18071)    mean           std
@@ -144,11 +144,11 @@ class Advantages(Estimator):
     scale: Scale = "std"
     """Divisor of the difference. `std`: sample standard deviation (n - 1), as in TRL and verl.
     `population_std`: with n, as in CoMLRL. `mad`: median of the distances from the median. It is 0
-    when more than half of the members are equal, as in every odd group with 0/1 rewards; epsilon
-    alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / epsilon.
-    `mad_or_std`: the same, but `std` replaces a MAD of 0. `none`: 1 without epsilon, so that an
+    when more than half of the members are equal, as in every odd group with 0/1 rewards; eps
+    alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / eps.
+    `mad_or_std`: the same, but `std` replaces a MAD of 0. `none`: 1 without eps, so that an
     advantage is in reward units and the price keeps its rate."""
-    epsilon: float = 0.05
+    eps: float = 0.05
     """Number added to the scale of a group, reward units (verl 1e-6, TRL 1e-4). A larger one keeps
     small differences small: with 1e-6 a group whose members all failed and differ by a price of
     0.001 teaches as strongly as one that differs by the task reward."""
@@ -206,7 +206,7 @@ class Advantages(Estimator):
                 "learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence,"
                 " because a pivot is one sequence; got learner.advantages.compare_by=episode"
             )
-        number("learner.advantages.epsilon", self.epsilon, above=0)
+        number("learner.advantages.eps", self.eps, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare each return with those of its group; see `Estimator`."""
@@ -300,7 +300,7 @@ class Advantages(Estimator):
         middle = median(returns) if self.center == "median" else fmean(returns)
         scale = 1.0
         if self.scale != "none" and self.scale_over == "group":
-            scale = self._spread(returns) + self.epsilon
+            scale = self._spread(returns) + self.eps
         if self.center == "leave_one_out":
             # r_i - mean of the others = (r_i - mean of all) * n / (n - 1)
             scale *= (len(returns) - 1) / len(returns)

@@ -37,7 +37,7 @@ VARIANTS = {
     # Ours -> settings of our estimator, and of theirs.
     "magrpo": ({}, {"advantage_normalization": False}),
     "magrpo, scale population_std": (
-        {"scale": "population_std", "epsilon": 1e-12},
+        {"scale": "population_std", "eps": 1e-12},
         {"advantage_normalization": True},
     ),
     "magrpo, center leave_one_out": (

@@ -188,9 +188,9 @@ def test_advantages_equal_verls(
     settings: dict[str, Any],
     seed: int,
 ) -> None:
-    # Their default epsilon, and their scale where our default is reward units.
+    # Their default eps, and their scale where our default is reward units.
     overrides = ["learner/advantages=group"] if name == "gspo" else []
-    ours = replace(method(name, *overrides).advantages, epsilon=1e-6)
+    ours = replace(method(name, *overrides).advantages, eps=1e-6)
     draw = random.Random(seed)
     # Groups of 2 to 9; the last one has equal returns.
     keys = [Key(f"t{group}", "a", 0) for group in range(8) for _ in range(group + 2)]

@@ -46,7 +46,7 @@ def test_no_returns_give_no_advantages(advantages: Advantages) -> None:
 
 def test_mean_and_sample_std() -> None:
     # Mean 2; squares 1 + 1 + 1 + 1 = 4 over n - 1 = 3, std 2 / sqrt(3) = 1.1547005.
-    advantages = Advantages(epsilon=1e-12)
+    advantages = Advantages(eps=1e-12)
     expected = math.sqrt(3) / 2
     assert one_group([1.0, 3.0, 1.0, 3.0], advantages) == pytest.approx(
         [-expected, expected, -expected, expected], rel=1e-9
@@ -55,7 +55,7 @@ def test_mean_and_sample_std() -> None:
 
 def test_epsilon_is_added_to_the_scale() -> None:
     # Mean 1, std sqrt(1 + 1) = 1.4142136: 1 / (1.4142136 + 0.5) = 0.5224078.
-    got = one_group([0.0, 2.0], Advantages(epsilon=0.5))
+    got = one_group([0.0, 2.0], Advantages(eps=0.5))
     assert got == pytest.approx([-0.5224078, 0.5224078], rel=1e-6)
 
 
@@ -83,9 +83,7 @@ def test_median_of_an_even_group_lies_between_the_two_in_the_middle() -> None:
 
 def test_median_and_mad() -> None:
     # Median 2; distances 2, 1, 0, 2, 7, their median 2; scale 2 + 0.5.
-    got = one_group(
-        [0.0, 1.0, 2.0, 4.0, 9.0], Advantages(center="median", scale="mad", epsilon=0.5)
-    )
+    got = one_group([0.0, 1.0, 2.0, 4.0, 9.0], Advantages(center="median", scale="mad", eps=0.5))
     assert got == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8], rel=1e-12)
 
 
@@ -94,7 +92,7 @@ def test_with_rewards_of_0_and_1_the_mad_is_0_and_epsilon_alone_is_the_scale(
     returns: list[float],
 ) -> None:
     # The majority is the median and its distance 0; a minority member is 1 / 0.001 away from it.
-    got = one_group(returns, Advantages(center="median", scale="mad", epsilon=1e-3))
+    got = one_group(returns, Advantages(center="median", scale="mad", eps=1e-3))
     majority = max(set(returns), key=returns.count)
     assert got == pytest.approx([1000.0 * (value - majority) for value in returns], rel=1e-12)
 
@@ -102,18 +100,18 @@ def test_with_rewards_of_0_and_1_the_mad_is_0_and_epsilon_alone_is_the_scale(
 def test_std_stands_in_for_a_mad_of_zero_if_asked_to() -> None:
     # Rewards 0, 0, 0, 0, 1: distances 0, 0, 0, 0, 1 have median 0. Mean 0.2, squares
     # 4 * 0.04 + 0.64 = 0.8 over 4, std sqrt(0.2) = 0.4472136; 1 / 0.4472136 = 2.2360680.
-    advantages = Advantages(center="median", scale="mad_or_std", epsilon=1e-12)
+    advantages = Advantages(center="median", scale="mad_or_std", eps=1e-12)
     assert one_group([0, 0, 0, 0, 1], advantages) == pytest.approx(
         [0, 0, 0, 0, math.sqrt(5)], rel=1e-9
     )
     # Where the MAD is not 0 it is the scale: median 2, distances 2, 1, 0, 2, 7, their median 2.
-    advantages = Advantages(center="median", scale="mad_or_std", epsilon=0.5)
+    advantages = Advantages(center="median", scale="mad_or_std", eps=0.5)
     assert one_group([0, 1, 2, 4, 9], advantages) == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8])
 
 
 def test_population_std() -> None:
     # Mean 2, squares 4 * 1 = 4 over n = 4: std 1.
-    got = one_group([1.0, 3.0, 1.0, 3.0], Advantages(scale="population_std", epsilon=1e-12))
+    got = one_group([1.0, 3.0, 1.0, 3.0], Advantages(scale="population_std", eps=1e-12))
     assert got == pytest.approx([-1.0, 1.0, -1.0, 1.0], rel=1e-9)
 
 
@@ -207,8 +205,8 @@ def test_advantages_of_a_task_and_agent_add_up_to_zero(seed: int, scale: str, ce
 @pytest.mark.parametrize("shift", [-7.0, 0.5])
 @pytest.mark.parametrize("factor", [0.01, 1.0, 300.0])
 def test_scaled_advantages_ignore_the_unit_of_the_reward(shift: float, factor: float) -> None:
-    plain = one_group([0.0, 1.0, 5.0], Advantages(epsilon=1e-12))
-    moved = one_group([shift + factor * r for r in (0.0, 1.0, 5.0)], Advantages(epsilon=1e-12))
+    plain = one_group([0.0, 1.0, 5.0], Advantages(eps=1e-12))
+    moved = one_group([shift + factor * r for r in (0.0, 1.0, 5.0)], Advantages(eps=1e-12))
     assert moved == pytest.approx(plain, rel=1e-8)
 
 
@@ -239,9 +237,9 @@ def test_every_return_needs_a_key() -> None:
         ({"group_by": ()}, "group_by must name 'task'"),
         ({"group_by": ("task", "task")}, "each part once"),
         ({"group_by": ("task", "role")}, "unknown learner.advantages.group_by 'role'"),
-        ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
-        ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
-        ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),
+        ({"eps": 0.0}, "eps must be a finite number above 0"),
+        ({"eps": math.inf}, "eps must be a finite number above 0"),
+        ({"eps": "1e-6"}, "eps must be a finite number above 0"),
         (
             {"center": "none"},
             r"learner\.advantages\.center=none needs learner\.advantages\.scale=none",

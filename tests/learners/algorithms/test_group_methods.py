@@ -277,7 +277,7 @@ def test_magrpo_compares_the_teams_return_from_each_round_on(learner, charged):
 def test_dr_mas_pays_all_calls_alike_and_counts_calls(learner, charged):
     found = advantages_of(learner(), charged)
     # Team: 1.5, -0.25, 2, each twice. Mean 1.0833333; squares 2 * (0.1736111 + 1.7777778 +
-    # 0.8402778) = 5.5833333 over 5, std 1.0567245; epsilon 0.05.
+    # 0.8402778) = 5.5833333 over 5, std 1.0567245; eps 0.05.
     expected = [one / 1.1067245 for one in (0.4166667, -1.3333333, 0.9166667)]
     for agent in AGENTS:
         for number in (0, 1):

@@ -55,7 +55,7 @@ def test_the_standard_deviation_cancels_the_price_where_all_are_right() -> None:
     dear = Group("t", (episode(True, 20), episode(True, 60)))
 
     def first(group: Group, scale: str) -> float:
-        advantages = Advantages(scale=scale, epsilon=1e-9)
+        advantages = Advantages(scale=scale, eps=1e-9)
         return sequences_of(group, credit=own, advantages=advantages)[0].advantage
 
     assert first(cheap, "std") == pytest.approx(0.5**0.5)
