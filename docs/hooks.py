@@ -1,10 +1,11 @@
-"""Fills in what pages take from the code, when the site is built.
+"""Insert tables and texts from the repository into pages when the site is built.
 
     <!-- settings: env/gsm8k -->                   keys, values and comments of conf/env/gsm8k.yaml
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
-    <!-- readme: first-run -->                     what stands in the README under this heading
+    <!-- readme: first-run -->                     section of the README with this heading
 
-So each of them is written once. MkDocs calls `on_page_markdown`; nothing of ours is imported.
+So every text is written once. MkDocs calls `on_page_markdown`, which imports nothing of the
+project.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
-"""Keys that say what is made, not how."""
+"""Keys that choose a class or a package, and are not settings."""
 HOMES = (
     "learner/gspo",
     "learner/advantages/group",
@@ -30,16 +31,16 @@ HOMES = (
     "optimizer/adamw",
     "env/gsm8k",
 )
-"""Yamls in which keys are at home that others set to something else."""
+"""Files with the explanations of keys that other files set without a comment."""
 Row = tuple[str, str, str]
 """Key, value and comment of a setting."""
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?!docs/|#|\w+:)[^)]+\)")
-"""A link of the README to a file that is not in the site."""
+"""Link of the README to a file outside the site."""
 _MARK = re.compile(r"^<!-- (settings|words|readme): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put tables where a page asks for them."""
+    """Replace the marks of a page by tables and texts."""
     return _MARK.sub(_fill, markdown)
 
 
@@ -55,13 +56,13 @@ def _fill(mark: re.Match[str]) -> str:
 
 
 def section(page: str, name: str) -> str:
-    """What stands under a heading, up to the next one of any level; paths as in `docs/`.
+    """Return the text under a heading up to the next heading, with paths relative to `docs/`.
 
     Links to files outside `docs/` become their text.
 
     Args:
         page: Markdown of the README.
-        name: the heading in small letters, with hyphens.
+        name: heading in small letters, with hyphens.
 
     Raises:
         LookupError: there is no such heading.
@@ -74,16 +75,15 @@ def section(page: str, name: str) -> str:
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
+    """Write a table in Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
 
 
 def explained(name: str) -> Iterator[Row]:
-    """`settings`, in which a key without a comment is explained as where it is at home.
+    """Yield the rows of `settings`; keys without a comment get one from elsewhere.
 
-    That is the yaml of `HOMES` that comments on it; else the comment above its neighbours is about
-    it as well.
+    It is the comment of the key in `HOMES`, else the comment of the keys beside it.
     """
     before = ("", "")
     for key, value, comment in settings(name):
@@ -96,24 +96,25 @@ def explained(name: str) -> Iterator[Row]:
 
 @cache
 def _at_home(root: Path) -> dict[str, str]:
-    """Key -> its comment in the first of `HOMES` that has one."""
-    found: dict[str, str] = {}
+    """Map each key to its comment in the first of `HOMES` that has one."""
+    comments: dict[str, str] = {}
     for name in HOMES:
         if (root / "conf" / f"{name}.yaml").exists():
-            found |= {key: text for key, _, text in settings(name) if text and key not in found}
-    return found
+            rows = settings(name)
+            comments |= {key: text for key, _, text in rows if text and key not in comments}
+    return comments
 
 
 def settings(name: str) -> Iterator[Row]:
-    """Key as an override names it, value as it is written, comment; of one yaml in `conf/`.
+    """Yield key, value and comment of each setting in a YAML file, also of inherited ones.
 
-    What the yaml inherits in its own place (`base/dialogue@_here_` in its defaults) is listed too.
+    Keys are those of overrides. A file inherits by `base/dialogue@_here_` in its defaults.
 
     Args:
-        name: path of the yaml in `conf/`, without its ending.
+        name: path of the file in `conf/`, without `.yaml`.
 
     Raises:
-        FileNotFoundError: there is no such yaml.
+        FileNotFoundError: there is no such file.
     """
     yield from _inherited(name, _package(name)).values()
 
@@ -127,11 +128,11 @@ def _package(name: str) -> str:
 def _read(name: str) -> str:
     folders = (ROOT / "conf", ROOT / "extras" / "conf")
     paths = [folder / f"{name}.yaml" for folder in folders]
-    return next((one for one in paths if one.exists()), paths[0]).read_text("utf-8")
+    return next((path for path in paths if path.exists()), paths[0]).read_text("utf-8")
 
 
 def _inherited(name: str, prefix: str) -> dict[str, Row]:
-    """The rows of a yaml over those of the yamls it inherits, by key."""
+    """Return the rows of a YAML file, merged over those of the files it inherits, by key."""
     text = _read(name)
     rows: dict[str, Row] = {}
     for parent in yaml.safe_load(text).get("defaults", ()):
@@ -144,48 +145,48 @@ def _inherited(name: str, prefix: str) -> dict[str, Row]:
 
 
 def _put(rows: dict[str, Row], row: Row) -> dict[str, Row]:
-    """A row in the place of that of its key, or else after the others of its group."""
+    """Replace the row of the same key, or add the row after the others of its group."""
     key, value, comment = row
     if key in rows:
         return {**rows, key: (key, value, comment or rows[key][2])}
     group = f"{key.rpartition('.')[0]}."
-    last = max((n for n, one in enumerate(rows, 1) if one.startswith(group)), default=len(rows))
+    last = max((n for n, name in enumerate(rows, 1) if name.startswith(group)), default=len(rows))
     items = list(rows.items())
     return dict([*items[:last], (key, row), *items[last:]])
 
 
 def _rows(
-    node: yaml.Node | None, text: str, prefix: str, known: Collection[str] = ()
+    node: yaml.Node | None, text: str, prefix: str, inherited: Collection[str] = ()
 ) -> Iterator[Row]:
-    """The rows of a mapping; one in braces is a value, unless its keys are known one by one."""
+    """Yield the rows of a mapping; a mapping in braces is a value, unless its keys have rows."""
     lines = text.splitlines()
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if key.value in HIDDEN:
             continue
         name = f"{prefix}.{key.value}" if prefix else key.value
         comment = _comment(lines, key.start_mark.line)
-        group = any(one.startswith(f"{name}.") for one in known)
+        group = any(key.startswith(f"{name}.") for key in inherited)
         if isinstance(value, yaml.MappingNode) and (group or not value.flow_style):
             if comment and not value.flow_style:
                 yield name, "", comment
-            yield from _rows(value, text, name, known)
+            yield from _rows(value, text, name, inherited)
         else:
             source = text[value.start_mark.index : value.end_mark.index]
             yield name, " ".join(source.split()), comment
 
 
 def _comment(lines: list[str], line: int) -> str:
-    """The comment right above a line; that at the head of a file is about the whole of it."""
+    """Return the comment right above a line; empty for that of the whole file at its top."""
     first = line
     while first > 0 and lines[first - 1].lstrip().startswith("#"):
         first -= 1
     if first == 0:
         return ""
-    return " ".join(one.strip().removeprefix("#").strip() for one in lines[first:line])
+    return " ".join(text.strip().removeprefix("#").strip() for text in lines[first:line])
 
 
 def words(path: Path, variable: str) -> dict[str, str]:
-    """A mapping of texts that a module writes out.
+    """Return a mapping of texts that a module contains as a literal.
 
     Raises:
         LookupError: the module has no such mapping.
@@ -193,9 +194,9 @@ def words(path: Path, variable: str) -> dict[str, str]:
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.AnnAssign | ast.Assign) and node.value is not None:
             targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
-            if any(isinstance(one, ast.Name) and one.id == variable for one in targets):
-                found: dict[str, str] = ast.literal_eval(node.value)
-                return found
+            if any(isinstance(target, ast.Name) and target.id == variable for target in targets):
+                mapping: dict[str, str] = ast.literal_eval(node.value)
+                return mapping
     raise LookupError(f"{path} has no mapping {variable!r}")
 
 

@@ -1,8 +1,8 @@
-"""What stands beside training: analysis, swarms, doors to other libraries, a viewer, speed.
+"""Optional parts: analysis, swarms, adapters to other libraries, a viewer, speed measurements.
 
-Extras may import all of the package, and nothing of it imports them. Their programs are registered
-as entry points of `laconic.programs`, their configurations (`conf/`) as one of `laconic.configs`,
-and any other package may register its own in the same way.
+Extras may import all of the package, and the rest of the package never imports them. They register
+their programs as entry points of `laconic.programs` and their configurations (`conf/`) as one of
+`laconic.configs`. Any other package may do the same.
 """
 
 if __name__ == "extras":

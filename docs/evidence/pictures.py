@@ -1,6 +1,6 @@
-"""Draws the trainings of docs/evidence.md from the rows beside this file: make evidence-pictures.
+"""Draw the trainings of docs/evidence.md from the rows beside this file: make evidence-pictures.
 
-Runs of one colour belong together; the second of them is a broken line.
+Runs of one color belong together; the second of them is a dashed line.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from laconic.experiments.reporting.look import PALETTE, draw, in_percent
 
 Runs = Sequence[Mapping[str, str]]
-"""Runs and their names, those of one colour together."""
+"""Runs and their labels; runs of one color share a mapping."""
 
 
 def seeds(*numbers: int, run: str = "seed") -> Runs:
-    """Runs of the same settings, each in a colour of its own."""
+    """Return runs of the same settings, each in its own color."""
     return [{f"{run}_{number}": f"seed {number}"} for number in numbers]
 
 
@@ -116,12 +116,12 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         ],
     ),
 }
-"""Picture -> folder and the runs in it, of teams that share what they know."""
+"""Picture -> folder and runs of teams with `split` information."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
     "coop_humaneval": ("generated programs", 4.0, seeds(1, 2, 3)),
     "tldr": ("real posts", 2.98, [*seeds(2, 3, 4), {"seed_1": "seed 1, half the rate"}]),
 }
-"""Folder -> what is written, the most it can score, and the runs."""
+"""Folder -> title, highest score, and the runs."""
 REMEDIES: Mapping[str, str] = {
     "none": "nothing",
     "balance": "balance",
@@ -131,53 +131,53 @@ REMEDIES: Mapping[str, str] = {
     "tried": "silence tried",
     "apart": "another start",
 }
-"""Runs of the folder `extinction`, and what was done about extinction in them."""
+"""Run of the folder `extinction` -> its remedy against extinction."""
 WINDOW = 5
-"""Updates of a mean, as many before as after."""
+"""Number of updates of a centered mean."""
 
 
 def series(folder: str, run: str, metric: str) -> list[float]:
-    """A metric of the rollouts of each update of a run, from the first on; NaN where unknown."""
+    """Return a metric of the rollouts of a run for each update; NaN if unknown."""
     lines = (HERE / folder / f"{run}.jsonl").read_text("utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["step"] > 0]
     return [row.get(f"train/{metric}", np.nan) for row in rows if "train/accuracy" in row]
 
 
 def smooth(values: Sequence[float], width: int) -> list[float]:
-    """Means over windows of so many updates, which are shorter at both ends."""
+    """Return centered means over `width` updates, fewer at both ends."""
     half = width // 2
     return [float(np.nanmean(values[max(i - half, 0) : i + half + 1])) for i in range(len(values))]
 
 
 def lines(axes: Axes, folder: str, runs: Runs, metric: str, *, width: int = 1) -> None:
-    """One line for each run."""
-    for colour, alike in zip(PALETTE, runs, strict=False):
-        for (run, name), style in zip(alike.items(), ("-", "--"), strict=False):
+    """Draw one line per run."""
+    for color, pair in zip(PALETTE, runs, strict=False):
+        for (run, name), style in zip(pair.items(), ("-", "--"), strict=False):
             values = smooth(series(folder, run, metric), width)
             steps = range(1, len(values) + 1)
-            axes.plot(steps, values, color=colour, linestyle=style, label=name)
+            axes.plot(steps, values, color=color, linestyle=style, label=name)
     axes.set(xlabel="update", xlim=(0, None))
 
 
 def team(folder: str, runs: Runs, *panels: Axes) -> None:
-    """What a team solved and said, and when it kept silent."""
+    """Draw accuracy, tokens and silence of a team."""
     for axes, metric in zip(panels, METRICS, strict=True):
         lines(axes, folder, runs, metric, width=WINDOW)
     name_panels(panels)
 
 
 def remedies(*panels: Axes) -> None:
-    """What was done about extinction, means of three seeds."""
+    """Draw the remedies against extinction, means of three seeds."""
     for axes, metric in zip(panels, METRICS, strict=True):
-        for colour, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
+        for color, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
             values = [series("extinction", f"{run}_{seed}", metric) for seed in (1, 2, 3)]
-            axes.plot(range(1, 7), np.nanmean(values, axis=0), color=colour, label=name)
+            axes.plot(range(1, 7), np.nanmean(values, axis=0), color=color, label=name)
         axes.set(xlabel="update")
     name_panels(panels)
 
 
 def name_panels(panels: Sequence[Axes]) -> None:
-    """Titles, ranges and one legend."""
+    """Set titles, ranges and one legend."""
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         axes.set_title(title)
         if metric == "tokens_said":
@@ -185,12 +185,12 @@ def name_panels(panels: Sequence[Axes]) -> None:
         else:
             axes.set_ylim(0, 1.02)
             in_percent(axes.yaxis)
-    # Informed agents nearly always speak, so there is room below.
+    # Informed agents nearly always speak, so the last panel has room for the legend.
     panels[-1].legend(loc="best")
 
 
 def authors(*panels: Axes) -> None:
-    """What the joint work of authors scored."""
+    """Draw the scores of the joint work of authors."""
     for axes, (folder, (title, most, runs)) in zip(panels, AUTHORS.items(), strict=True):
         lines(axes, folder, runs, "score")
         axes.set(title=f"{folder}: {title}", ylim=(0, 2.5), ylabel=f"score, at most {most:g}")
@@ -198,7 +198,7 @@ def authors(*panels: Axes) -> None:
 
 
 def programs(*panels: Axes) -> None:
-    """What programs of authors whose start can write them scored, and how many passed."""
+    """Draw scores and pass rates of programs by authors whose start can write programs."""
     for axes, metric in zip(panels, ("score", "accuracy"), strict=True):
         lines(axes, "coop_humaneval", seeds(2, 3, 4, run="best"), metric, width=WINDOW)
         axes.set_title(metric)

@@ -1,4 +1,4 @@
-"""Measures what a price does with the tiny policy on gsm8k: make evidence-price.
+"""Measure the effect of a price on the tiny policy on gsm8k: make evidence-price.
 
     price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
     price.py collect outputs/price                     write the rows beside this file
@@ -37,14 +37,15 @@ class Run:
     """One training."""
 
     series: str
-    """Name of the series that it belongs to."""
+    """Name of the series of the run."""
     start: str
-    """`strong` or `weak`."""
+    """Name of the start, `strong` or `weak`."""
     name: str
-    """What is varied, as the tables call it."""
+    """Name of the variant in the tables."""
     overrides: str
-    """Settings besides start and seed."""
+    """Overrides except start and seed."""
     seed: int
+    """Seed of the run."""
 
     @property
     def folder(self) -> str:
@@ -54,13 +55,13 @@ class Run:
 
 
 def runs() -> Iterator[Run]:
-    """Yield all trainings, those that decide on the defaults first."""
+    """Yield all trainings, first those that decide the defaults."""
     quick = {"power 2": "", "power 1": "learner.charge_power=1"}
     grid = {
         f"power {power}, price {price}": f"learner.charge_power={power} env.reward.price={price}"
         for price in (0.5, 1, 2, 4, 8)
         for power in (0, 1, 2)
-        # Power 1 stands for those between, at the default price alone.
+        # Power 1 represents those between, at the default price only.
         if power != 1 or price == 2
     }
     grid["price 0"] = "env.reward.price=0"
@@ -92,7 +93,7 @@ def runs() -> Iterator[Run]:
 
 
 def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
-    """Make the weak start and the chosen series; go on where a run was stopped."""
+    """Train the weak start and the chosen series; resume stopped runs."""
     laconic = Path(sys.executable).with_name("laconic")
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "HYDRA_FULL_ERROR": "1"}
 
@@ -107,25 +108,25 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
         if done.returncode:
             print(f"failed: {' '.join(command)}; see {folder.with_suffix('.log')}", flush=True)
 
-    def one(run: Run) -> None:
-        begin = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
-        call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
+    def train_run(run: Run) -> None:
+        model = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
+        call(f"train {run.overrides} {model} seed={run.seed}", root / run.folder)
 
-    wanted = [
+    selected = [
         run
         for run in runs()
         if not chosen or {run.series, f"{run.series}/{run.start}"} & set(chosen)
     ]
-    if any(run.start == "weak" for run in wanted):
+    if any(run.start == "weak" for run in selected):
         call(f"warm-start {WEAK}", root / "weak_start")
     with ThreadPoolExecutor(parallel) as pool:
-        list(pool.map(one, wanted))
+        list(pool.map(train_run, selected))
 
 
 def collect(root: Path) -> None:
     """Write one row per finished run: its evaluations before and after.
 
-    Rows of runs whose folders are elsewhere stay.
+    Existing rows of runs without a folder below `root` are not changed.
     """
     path, rows = HERE / "runs.jsonl", {}
     if path.exists():
@@ -175,7 +176,7 @@ def tables() -> None:
 
 
 def interval(values: Sequence[float], percent: bool) -> str:
-    """Write the mean of some seeds with its 95 % t-interval, cut at what is possible."""
+    """Write the mean over seeds with its 95 % t-interval, cut to the possible range."""
     scale, unit, most = (100.0, " %", 100.0) if percent else (1.0, "", math.inf)
     mean = scale * fmean(values)
     if len(values) < 2:
@@ -185,7 +186,7 @@ def interval(values: Sequence[float], percent: bool) -> str:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the action of the command line."""
     action, *rest = sys.argv[1:] or [""]
     if action == "run" and rest:
         train(Path(rest[0]).absolute(), rest[1:])

@@ -1,7 +1,7 @@
-"""Makes docs/evidence/reports/*.html from the rows beside this file: make evidence-reports.
+"""Write docs/evidence/reports/*.html from the rows beside this file: make evidence-reports.
 
-A report is that of a sweep over seeds, as `laconic report` makes it: training as it was recorded,
-and the evaluations of the page's tables before and after it.
+Each is the report of a sweep over seeds, as `laconic report` writes it. Training curves are as
+recorded; the evaluations before and after training are those of the tables in docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Series:
     """Runs of one setting that differ in their seed."""
 
     start: str
-    """Rows of the evaluation before training."""
+    """File of the evaluation before training."""
     run: str
-    """Rows of a training, with `{}` for the seed."""
+    """File of a training, with `{}` for the seed."""
     seeds: Sequence[int]
-    """All seeds of the page's table."""
+    """Seeds of the table in docs/evidence.md."""
     overrides: Sequence[str]
-    """What the setting is; the whole command stands on the page and in the provenance."""
+    """Main overrides; docs/evidence.md and the provenance have the whole command."""
     evaluation: str = "{}_evaluation"
-    """Rows of the evaluation after training, with `{}` for the run."""
+    """File of the evaluation after training, with `{}` for the run."""
 
 
 SERIES: Mapping[str, Series] = {
@@ -146,42 +146,42 @@ SERIES: Mapping[str, Series] = {
         ("env=gsm8k", "env.generator.level=[2,3]", "env.reward.when=solved"),
     ),
 }
-"""Report -> what is in it; agents are those of docs/evidence.md."""
+"""Report -> its runs; docs/evidence.md names their agents."""
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file beside this one."""
+    """Read the rows of a file beside this one."""
     return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
 def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows, as a run does."""
+    """Write rows in the format of a run folder."""
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
 
 
 def ended(name: str, provenance: Sequence[Mapping[str, Any]]) -> float:
-    """When rows were written: as their provenance says, else when they were committed."""
+    """Return the time of the last row from its provenance, else the time of its commit."""
     if provenance:
         last = provenance[-1]
         started = datetime.strptime(last["started"], "%Y-%m-%dT%H:%M:%S%z")
         return started.timestamp() + float(last["seconds"])
     command = ("git", "log", "--diff-filter=A", "--format=%ct", "--", f"{name}.jsonl")
-    said = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
-    return float(said.stdout.split()[-1])
+    output = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout
+    return float(output.split()[-1])
 
 
 def lay_out(folder: Path, series: Series, seed: int) -> None:
-    """A run folder of the rows of one seed."""
+    """Make a run folder from the rows of one seed."""
     name = series.run.format(seed)
     provenance = [line for line in rows("provenance") if line["rows"] == f"{name}.jsonl"]
-    # The run's own evaluations are of fewer tasks, or of others.
+    # Leave out the run's own evaluations, which have fewer or other tasks.
     metrics = [
         {key: value for key, value in row.items() if not key.startswith("eval/")}
         for row in rows(name)
     ]
     before, after = rows(series.start)[-1], rows(series.evaluation.format(name))[-1]
     last = max(row["step"] for row in metrics)
-    environment = next(one[4:] for one in series.overrides if one.startswith("env="))
+    environment = next(text[4:] for text in series.overrides if text.startswith("env="))
     (folder / ".hydra").mkdir(parents=True)
     overrides = [*series.overrides, f"seed={seed}"]
     (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
@@ -195,7 +195,7 @@ def lay_out(folder: Path, series: Series, seed: int) -> None:
 
 
 def main() -> None:
-    """Make all reports anew."""
+    """Write all reports again."""
     REPORTS.mkdir(exist_ok=True)
     for name, series in SERIES.items():
         with tempfile.TemporaryDirectory() as space:

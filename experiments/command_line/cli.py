@@ -1,9 +1,9 @@
 """Run a program under Hydra: read the command line, describe mistakes, end with an exit code.
 
-`@program("train")` makes a Hydra program of a function of the composed configuration. Its configs
-lie in `conf/`, whatever the working folder is. A mistake of the user is one line without a
-traceback (`LACONIC_TRACEBACK=1` or `HYDRA_FULL_ERROR=1` brings it back); a fault of the program
-keeps its traceback.
+`@program("train")` turns a function of the composed configuration into a Hydra program. Its configs
+are in `conf/`, independent of the working folder. A mistake of the user is reported in one line
+(`LACONIC_TRACEBACK=1` or `HYDRA_FULL_ERROR=1` shows the traceback). A fault of the program keeps
+its traceback.
 
 Exit codes: 0 done, 1 failed, 2 wrong command line, and 128 more than the number of the signal that
 interrupted it: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP.
@@ -60,7 +60,7 @@ LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 
 
 class RegisteredFolders(SearchPathPlugin):
-    """Adds folders of configurations that packages register, after that of the program."""
+    """Search path with the config folders that packages register, after that of the program."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add the folders."""
@@ -77,9 +77,9 @@ def program(
     """Make `main(cfg)` a program with Hydra's command line.
 
     Args:
-        config_name: the primary config, a yaml in `config_path`.
+        config_name: name of the primary config, a YAML file in `config_path`.
         config_path: folder of the configs.
-        several: whether several processes can run it together (`accelerate launch`).
+        several: True if several processes can run it together (`accelerate launch`).
 
     Returns:
         A decorator. Without arguments the decorated function reads the command line and exits;
@@ -148,7 +148,7 @@ def _run(
         if message is None:
             raise
         _say(f"error: {message}")
-        # A plain ValueError is Hydra's own, of flags that exclude each other.
+        # Hydra raises a plain ValueError for flags that exclude each other.
         sys.exit(2 if isinstance(error, HydraException) or type(error) is ValueError else 1)
     finally:
         lock.release()
@@ -179,8 +179,8 @@ def flags_last(arguments: Sequence[str]) -> list[str]:
 def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[DictConfig], Any]:
     """Return the function that Hydra calls, once per job of a sweep."""
 
-    # A launcher pickles this function by value, with every global that it names. `_play` is
-    # pickled by name, so its globals are those of this module in every process.
+    # A launcher pickles this function by value, with all its globals. `_play` is pickled by
+    # name, so its globals are those of this module in every process.
     @functools.wraps(main)
     def job(cfg: DictConfig) -> Any:
         return _play(main, cfg, with_traceback)
@@ -195,14 +195,14 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     folder = Path(HydraConfig.get().runtime.output_dir)
     if sweep:
         sweeping.remember(HydraConfig.get())
-    # Raises where another process works, so that this job writes nothing there.
+    # Raises if another process holds the folder, before this job writes there.
     locked = launcher.rank() == 0 and lock.hold(folder)
     try:
         sweeping.unmark(folder)
         _check_resume(cfg, sweep)
         _check_processes(sweep)
         if sweep:
-            # A run by itself was checked before it had a folder.
+            # A single run was checked before its folder was made.
             sweeping.check(cfg, str(HydraConfig.get().job.config_name), overrides)
         notes = settle(cfg, overrides)
         for note in notes if launcher.rank() == 0 else ():
@@ -226,7 +226,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         if locked:
             lock.release(folder)
     if received:
-        # Ctrl-C ended this job in good order; a sweep must not start the next one.
+        # After Ctrl-C a sweep must not start the next job.
         raise KeyboardInterrupt
     return sweeping.sweeper_value(result) if sweep else result
 
@@ -242,15 +242,15 @@ def _report_failures() -> bool:
     failures = sweeping.failures()
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
-        _say(f"error: {len(failures)} of the jobs failed ({sweeping.ERROR} tells more):{lines}")
+        _say(f"error: {len(failures)} of the jobs failed (see {sweeping.ERROR}):{lines}")
     return bool(failures)
 
 
 def _check_resume(cfg: DictConfig, sweep: bool) -> None:
-    """Refuse to resume a run in a folder named after the present time, which is a new one."""
+    """Refuse to resume a run in a folder named after the present time, which is a new folder."""
     part = "sweep" if sweep else "run"
-    written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
-    if cfg.get("resume") and "${now:" in written:
+    text = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
+    if cfg.get("resume") and "${now:" in text:
         raise SettingError(
             f"resume=true needs the folder of the {part} to continue; pass"
             f" hydra.{part}.dir=<folder>"
@@ -269,7 +269,7 @@ def _check_processes(sweep: bool) -> None:
 
 @contextmanager
 def _errors_raised() -> Iterator[None]:
-    """Have Hydra raise its errors instead of printing them."""
+    """Make Hydra raise its errors instead of printing them."""
     before = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:

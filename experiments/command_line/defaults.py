@@ -1,6 +1,6 @@
 """Apply defaults that depend on several choices: team and learner, environment and warm start.
 
-A yaml file states the defaults of its own group. Some values depend on another group, and are set
+A YAML file states the defaults of its own group. Some values depend on another group, and are set
 here after the configuration is composed:
 
 - Environments state how a warm start teaches them (`WARM_STARTS`).
@@ -116,7 +116,7 @@ def team_defaults(agent: Any, imitates: bool = False) -> Mapping[str, Any]:
 
     Args:
         agent: node of the team in a configuration.
-        imitates: whether the team learns from demonstrations.
+        imitates: True if the team learns from demonstrations.
 
     Raises:
         SettingError: the team refuses a setting.
@@ -138,7 +138,7 @@ def team_defaults(agent: Any, imitates: bool = False) -> Mapping[str, Any]:
 
 
 def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str]) -> bool:
-    """Set a key that the configuration has and nobody fixed; return whether its value changed."""
+    """Set a key that exists and is not fixed; return whether its value changed."""
     parent, _, name = key.rpartition(".")
     node = OmegaConf.select(cfg, parent)
     if key in fixed or not isinstance(node, DictConfig) or name not in node:

@@ -1,8 +1,8 @@
-"""One process at a time writes to a folder: who it is stands in its file `.lock`.
+"""Lock a folder, so that one process at a time writes to it; the file `.lock` names the process.
 
-The system holds the lock (POSIX record locks), so it is free as soon as its process is gone,
-however it went; what the file of a dead process says is written over. Where the file system has no
-locks, the process that the file names counts as the holder while it lives on this machine.
+The system holds the lock (POSIX record locks), so a lock ends with its process, however that ends.
+The next process overwrites the file. On a file system without locks, the named process holds the
+lock as long as it lives on this machine.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _held: dict[Path, int] = {}
 
 
 def hold(folder: str | Path) -> bool:
-    """Take a folder before anything is written to it; it is made when it is missing.
+    """Lock a folder before anything is written to it; a missing folder is made.
 
     Returns:
-        Whether it was taken now; False when this process has it already.
+        True if the folder was locked now; False if this process holds it already.
 
     Raises:
-        SettingError: another process has it, or it holds a link that leads out of it, a pipe or a
+        SettingError: another process holds the folder; or it contains a link out of it, a pipe or a
             device, through which a program would write elsewhere.
         OSError: the folder cannot be made or written to.
     """
@@ -52,9 +52,9 @@ def hold(folder: str | Path) -> bool:
             break
         os.close(file)
     started = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    told = {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
     os.ftruncate(file, 0)
-    os.pwrite(file, (json.dumps(told) + "\n").encode(), 0)
+    os.pwrite(file, (json.dumps(holder) + "\n").encode(), 0)
     _held[path] = file
     return True
 
@@ -67,13 +67,13 @@ def refuse_links(folder: Path) -> None:
     """
     if strange := find_unsafe_path(folder):
         raise SettingError(
-            f"nothing is written to {str(folder)!r}: {strange}, and what is written to it would go"
+            f"nothing is written to {str(folder)!r}: {strange}, through which output would go"
             " elsewhere; remove it, or pass another folder with hydra.run.dir=<folder>"
         )
 
 
 def release(folder: str | Path | None = None) -> None:
-    """Give a folder back; without one, all that this process holds."""
+    """Unlock a folder; without one, all folders that this process holds."""
     for path in list(_held) if folder is None else [Path(folder).resolve()]:
         file = _held.pop(path, None)
         if file is not None:
@@ -84,7 +84,7 @@ def release(folder: str | Path | None = None) -> None:
 
 
 def is_held(folder: str | Path) -> bool:
-    """Whether a process, this one or another, is writing to a folder."""
+    """Return whether this or another process holds a folder."""
     path = Path(folder).resolve()
     if path in _held:
         return True
@@ -109,7 +109,7 @@ def _lock(file: int) -> bool:
 
 
 def _is_in_place(file: int, path: Path) -> bool:
-    """Whether the file is still the one of that name; its last holder may have removed it."""
+    """Check that the path still leads to the file, which its last holder may have removed."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:
@@ -118,10 +118,10 @@ def _is_in_place(file: int, path: Path) -> bool:
 
 def _read(file: int) -> dict[str, Any]:
     try:
-        found = json.loads(os.pread(file, 4096, 0))
+        holder = json.loads(os.pread(file, 4096, 0))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return holder if isinstance(holder, dict) else {}
 
 
 def _lives(holder: dict[str, Any]) -> bool:
@@ -139,7 +139,8 @@ def _lives(holder: dict[str, Any]) -> bool:
 def _busy(path: Path, holder: dict[str, Any]) -> str:
     who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')!r}"
     return (
-        f"{str(path)!r} is being written to by {who} since {holder.get('started', '?')}; pass"
-        " another folder with hydra.run.dir=<folder> (hydra.sweep.dir for a sweep), or wait for its"
-        f" end. If that process is gone, delete {str(path / NAME)!r}"
+        f"{str(path)!r} is locked by {who}, which has been writing to it since"
+        f" {holder.get('started', '?')}; pass another folder with hydra.run.dir=<folder>"
+        " (hydra.sweep.dir for a sweep), or wait for its end. If that process is gone, delete"
+        f" {str(path / NAME)!r}"
     )

@@ -1,6 +1,6 @@
 """Describe a mistake of the user in one line: Hydra's message and the closest name that exists.
 
-This code runs after a failure only, so a correct command line pays nothing for it.
+This module runs only after a failure, so a correct command line costs nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from laconic.experiments.command_line.targets import (
 )
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
-"""Modules whose errors are messages to the user already."""
+"""Modules whose errors are already messages for the user."""
 PLUGINS = {
     "hydra/launcher/joblib": "joblib",
     "hydra/launcher/submitit_local": "submitit",
@@ -49,7 +49,7 @@ _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _KEYWORD = re.compile(r"unexpected keyword argument '([^']+)'")
 _NO_MEMBER = re.compile(r"Are you sure that '([^']+)' is .* '([^']+)'\?")
 _OF_HYDRA = re.compile(r"\n\s*(?:full_key:|Config search path:|See https://).*", re.DOTALL)
-"""The end of a message that only a developer of Hydra needs."""
+"""End of a message that only a developer of Hydra needs."""
 
 
 def describe(
@@ -58,8 +58,8 @@ def describe(
     """Return one line for a mistake of the user; None for a fault of the program.
 
     Args:
-        error: what was raised.
-        known_keys: returns the dotted keys that exist, where an override names another one.
+        error: the exception.
+        known_keys: returns the existing dotted keys, for an override of an unknown key.
     """
     chain = list(_causes(error))
     key = next((match[1] for cause in chain if (match := _FULL_KEY.search(str(cause)))), "")
@@ -83,7 +83,7 @@ def describe(
             return f"{_without_number(cause)}{where}{_HINT}"
     if isinstance(error, InstantiationException):
         return _describe_instantiation(error, key) or f"{_one_line(error)}{where}{_HINT}"
-    # A plain ValueError is of Hydra's flags, which exclude each other.
+    # Hydra raises a plain ValueError for flags that exclude each other.
     flags = isinstance(error, ValueError) and str(error).startswith("Only one of --")
     return _one_line(error) if flags or isinstance(error, HydraException) else None
 
@@ -100,12 +100,12 @@ def describe_folder(error: BaseException) -> str | None:
 
 
 def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -> set[str]:
-    """Return the dotted keys of a program's configuration under the options that were chosen.
+    """Return the dotted keys of a program's configuration with the chosen options.
 
     Args:
-        config_name: the primary config.
+        config_name: name of the primary config.
         config_path: folder of the configs.
-        arguments: the command line, with flags that may name another config or folder.
+        arguments: command line, whose flags may name another config or folder.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name, default in (("name", config_name), ("path", config_path), ("dir", None)):
@@ -125,7 +125,7 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
 
 
 def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> str:
-    """Return the message for a key that does not exist, with the closest one or its neighbors."""
+    """Return the message for an unknown key, with the closest key or the keys beside it."""
     parent = key.rpartition(".")[0]
     keys = sorted(name for name in valid if name.startswith("hydra.") == key.startswith("hydra."))
     if match := closest(key, keys):
@@ -154,7 +154,7 @@ def unknown_option(path: str, valid: Iterable[str]) -> str:
 def closest(name: str, valid: Iterable[str]) -> str | None:
     """Return the valid key that is closest to `name`; None if no key is close.
 
-    The last parts of the two have to be close, because many keys share the parts before it.
+    The last parts of both have to be close, because many keys share their other parts.
     """
     ends = {key: key.rpartition(".")[2] for key in sorted(valid)}
     last = name.rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""Removes the run folder of a program that stopped at a mistake before its first row.
+"""Remove the run folder of a program that stopped at a mistake before its first row.
 
-A folder is removed only if this program made it and if it holds nothing but what every program
-writes when it starts. Rows, or the log of a server, keep it.
+A folder is removed only if this program made it and it holds only the files that every program
+writes at its start.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ STARTING = (
     "status.json",
     "tensorboard",
 )
-"""What a program writes before its first row."""
+"""Files that a program writes before its first row."""
 
 _outermost: dict[Path, Path] = {}
 """Run folder of this process -> the outermost folder that did not exist before it."""
 
 
 def expect(folder: str | Path) -> None:
-    """Remember which part of a path does not exist before its folder is made."""
+    """Remember the part of a path that does not exist before its folder is made."""
     path = Path(folder).absolute()
     if not path.exists():
         missing = [path, *(parent for parent in path.parents if not parent.exists())]
@@ -40,16 +40,16 @@ def expect(folder: str | Path) -> None:
 def remove(folder: str | Path) -> bool:
     """Remove a folder that this process made and that has no rows yet.
 
-    Empty parents that were made for it are removed too.
+    Its empty parents are removed too, if they were made with it.
 
     Returns:
-        Whether the folder is gone.
+        True if the folder is gone.
     """
     path = Path(folder).absolute()
     outermost = _outermost.pop(path, None)
     if outermost is None or not path.is_dir():
         return False
-    if not all(_is_start(one) for one in path.iterdir()):
+    if not all(map(_is_start, path.iterdir())):
         return False
     shutil.rmtree(path, ignore_errors=True)
     for parent in (path, *path.parents):
@@ -65,5 +65,5 @@ def remove(folder: str | Path) -> bool:
 def _is_start(path: Path) -> bool:
     if not any(fnmatch(path.name, pattern) for pattern in STARTING):
         return False
-    # Checkpoints and logs of trackers count once they hold something.
-    return path.name not in ("checkpoints",) or not any(path.iterdir())
+    # An empty folder of checkpoints is also made at the start.
+    return path.name != "checkpoints" or not any(path.iterdir())

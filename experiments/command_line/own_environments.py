@@ -1,7 +1,7 @@
 """Environments of the user as options of the config group `env`: `laconic train env=<name>`.
 
-A name that `laconic.envs.register` or an entry point made known has no yaml file. Its option is
-composed here: the settings of all worlds or dialogues, and the defaults of its own constructor.
+A name that `laconic.envs.register` or an entry point adds has no YAML file. This module composes
+its option from the settings of all worlds or dialogues and the defaults of its own constructor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs of the command `laconic`, and what installed packages add to them.
+"""Programs of the command `laconic`, and programs and configs of installed packages.
 
 A package adds programs by entry points of the group `laconic.programs`, which name a `Program`, and
 folders of configurations by entry points of the group `laconic.configs`, which name a package:
@@ -21,7 +21,7 @@ from pathlib import Path
 
 PROGRAM_GROUP, CONFIG_GROUP = "laconic.programs", "laconic.configs"
 _SOURCES = Path(__file__).resolve().parents[2] / "pyproject.toml"
-"""Only a clone has it."""
+"""Project file, which only a clone has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,19 @@ class Program:
     """A program of the command `laconic`."""
 
     purpose: str
-    """One line for `laconic --help`."""
+    """Purpose in one line, for `laconic --help`."""
     module: str
-    """Module with `main`, which takes the composed configuration; without `config`, nothing."""
+    """Module with `main`, which takes the composed configuration, or nothing without `config`."""
     config: str | None = None
-    """Name of its configuration, the program's with `_` for `-`. None: it reads its arguments."""
+    """Name of the configuration, with `_` for `-`. None: the program reads its own arguments."""
     settings: tuple[str, ...] = ()
-    """Overrides that come before those that are typed."""
+    """Overrides that precede typed ones."""
     several: bool = False
     """True if several processes can run it together (`accelerate launch`)."""
     check: str | None = None
-    """`module:function` that checks the composed configuration, before torch is imported."""
+    """`module:function` that checks the composed configuration before torch is imported."""
     section: str | None = None
-    """`module:function` that returns a `reporting.records.Section` of a run folder, or None."""
+    """`module:function` that returns a `reporting.single.Section` of a run folder, or None."""
 
 
 _SESSION = "laconic.experiments.session"
@@ -56,25 +56,25 @@ PROGRAMS = {
         check=f"{_SESSION}.checks:check_train",
     ),
     "evaluate": Program(
-        "play every evaluation task once and say how well, in how many words",
+        "play every evaluation task once; report accuracy and tokens",
         "laconic.experiments.evaluate",
         "evaluate",
         several=True,
         check=f"{_SESSION}.checks:check_evaluate",
     ),
     "compare": Program(
-        "put a team beside single agents, votes, debates and scripts",
+        "compare a team with single agents, votes, debates and scripts",
         "laconic.experiments.compare",
         "compare",
         several=True,
         check=f"{_SESSION}.checks:check_compare",
     ),
     "explain": Program(
-        "show how the advantages of a training group came about",
+        "explain the advantages of a training group, number by number",
         "laconic.experiments.reporting.explain",
     ),
     "report": Program(
-        "make the page of a run or of a sweep: curves, figures, transcripts",
+        "write the page of a run or of a sweep: curves, figures, transcripts",
         "laconic.experiments.report",
     ),
     "warm-start": Program(
@@ -86,16 +86,16 @@ PROGRAMS = {
         check=f"{_SESSION}.checks:check_train",
     ),
     "share": Program(
-        "send a trained team to a hub, or write its folder", "laconic.experiments.share"
+        "send a trained team to the hub, or write its folder", "laconic.experiments.share"
     ),
 }
-"""The core's own programs, by name; a registered one cannot take such a name."""
+"""Programs of the core by name; a registered program cannot use such a name."""
 
 
 def registered(group: str) -> dict[str, metadata.EntryPoint]:
     """Return the entry points of a group by name.
 
-    A clone reads its own from `pyproject.toml`, so it runs without being installed.
+    A clone reads its own from `pyproject.toml`, so that it runs without being installed.
     """
     points = {point.name: point for point in metadata.entry_points(group=group)}
     if _SOURCES.is_file():
@@ -106,7 +106,7 @@ def registered(group: str) -> dict[str, metadata.EntryPoint]:
 
 
 def names() -> list[str]:
-    """Return the names of all programs, those of the core first."""
+    """Return the names of all programs, the core's first."""
     return list(dict.fromkeys([*PROGRAMS, *registered(PROGRAM_GROUP)]))
 
 
@@ -114,7 +114,7 @@ def find(name: str) -> Program | None:
     """Return a program by its name; None if there is none.
 
     Raises:
-        SettingError: a package registers it and cannot be imported.
+        SettingError: the package that registers it cannot be imported.
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
@@ -138,13 +138,13 @@ def find(name: str) -> Program | None:
 
 @functools.cache
 def config_folders(beginning: str = "") -> tuple[Path, ...]:
-    """Return the folders of configurations that packages register.
+    """Return the config folders that packages register.
 
     Args:
-        beginning: how the names of the packages begin.
+        beginning: beginning of the names of the packages.
 
     Raises:
-        SettingError: one of the packages cannot be found.
+        SettingError: a package cannot be found.
     """
     folders: list[Path] = []
     for name, point in registered(CONFIG_GROUP).items():
@@ -164,7 +164,7 @@ def config_folders(beginning: str = "") -> tuple[Path, ...]:
 
 
 def _error(message: str) -> ValueError:
-    """Return a `SettingError`; the list of programs is shown without importing `envs`."""
+    """Return a `SettingError`, imported late so that `laconic --help` does not import `envs`."""
     from laconic.envs.errors import SettingError
 
     return SettingError(message)

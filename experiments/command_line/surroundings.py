@@ -1,4 +1,4 @@
-"""Check what a program needs before it imports anything: a folder, docstrings, memory."""
+"""Check the needs of every program before its imports: a folder, docstrings, memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(?:not|'t) allocate|can't 
 
 
 def find_problem() -> str | None:
-    """Return why no program can run in this process; None where one can."""
+    """Return the reason why no program can run in this process; None if one can."""
     try:
         os.getcwd()
     except FileNotFoundError:

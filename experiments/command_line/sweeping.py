@@ -133,7 +133,7 @@ def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
 
     Raises:
         SettingError: a setting is out of range, or contradicts another.
-        HydraException: a part cannot be built of its settings.
+        HydraException: a part cannot be built from its settings.
     """
     # Imported here because only a command that runs a program needs them.
     from laconic.experiments.command_line.targets import settle

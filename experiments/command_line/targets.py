@@ -27,7 +27,7 @@ from laconic.experiments.command_line.defaults import apply_defaults
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
 KEPT = ("env.max_rounds",)
-"""Keys that the rollout reads, whatever the class takes."""
+"""Keys that the rollout reads, also if the class does not take them."""
 
 HIDDEN: Mapping[str, Any] = MappingProxyType(
     {
@@ -168,8 +168,8 @@ def check_environments(environments: Sequence[Any], target: str) -> None:
     """Refuse environments of `target` that a rollout could not play.
 
     Raises:
-        SettingError: it is no parallel environment, its agents are not named by strings, or it is
-            the same environment several times.
+        SettingError: an object is no parallel environment, its agents are not named by strings, or
+            two of the environments are the same object.
     """
     for environment in environments[:1]:
         required = ("possible_agents", "reset", "step")
@@ -181,14 +181,14 @@ def check_environments(environments: Sequence[Any], target: str) -> None:
             elif isinstance(environment, PromptedTask):
                 advice = "name a function that returns laconic.envs.make(...) of it, or register it"
             raise SettingError(
-                "env._target_ must name what makes a pettingzoo.ParallelEnv;"
+                "env._target_ must name a class or function that makes a pettingzoo.ParallelEnv;"
                 f" {target} made {_with_article(environment)}: {advice} (docs/bring_your_own.md)"
             )
         check_agents(environment.possible_agents)
     if len(set(map(id, environments))) < len(environments):
         raise SettingError(
             "env._target_ must make a new environment at every call, because several are played"
-            f" at a time; {target} made the same one again"
+            f" at a time; {target} returned the same environment again"
         )
 
 
@@ -196,13 +196,13 @@ def check_learner(learner: Any, target: str) -> None:
     """Refuse an object of `target` that a training loop could not use as a learner.
 
     Raises:
-        SettingError: it has no `update`, or a `price` that is no schedule.
+        SettingError: the object has no `update`, or a `price` that is no schedule.
     """
     if not callable(getattr(learner, "update", None)):
         raise SettingError(
-            "learner._target_ must name what makes a learner of (policies, optimizer), with"
-            f" update(groups) -> metrics; {target} made {_with_article(learner)} without `update`"
-            " (docs/bring_your_own.md)"
+            "learner._target_ must name a class or function of (policies, optimizer) that makes a"
+            f" learner with update(groups) -> metrics; {target} made {_with_article(learner)}"
+            " without `update` (docs/bring_your_own.md)"
         )
     price = getattr(learner, "price", None)
     scheduled = all(callable(getattr(price, name, None)) for name in ("at", "observe"))
@@ -215,7 +215,7 @@ def check_learner(learner: Any, target: str) -> None:
 
 
 def dotted(value: Any, prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys of a mapping, those of inner mappings too; none for another value."""
+    """Yield the dotted keys of a mapping and its inner mappings; none for another value."""
     if isinstance(value, dict):
         for name, inner in value.items():
             key = f"{prefix}.{name}" if prefix else str(name)
@@ -257,19 +257,19 @@ def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | 
 
 
 def _inspect(target: str) -> tuple[tuple[str, ...], bool]:
-    """Return the parameter names of a target, and whether they are all that it takes.
+    """Return the parameter names of a target, and whether the list is complete.
 
-    The names that a constructor passes on by `**` are those of its bases.
+    A constructor with `**` also takes the parameters of its base classes.
     """
     names: dict[str, None] = {}
     try:
         for function in _constructors(resolve_name(target)):
             parameters = inspect.signature(function).parameters.values()
-            names |= {each.name: None for each in parameters if each.kind in _BY_NAME}
-            if all(each.kind != each.VAR_KEYWORD for each in parameters):
+            names |= {entry.name: None for entry in parameters if entry.kind in _BY_NAME}
+            if all(entry.kind != entry.VAR_KEYWORD for entry in parameters):
                 return tuple(names), True
     except Exception:
-        # Building a wrong target tells the user about it, with its config key.
+        # Building a wrong target raises an error with its config key.
         return tuple(names), False
     return tuple(names), False
 

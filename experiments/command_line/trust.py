@@ -1,9 +1,9 @@
-"""What is taken from a run folder without being typed, and what is not.
+"""Decide which settings of a run folder are safe to use, and which the user has to type.
 
-A run folder may come from a stranger. What is taken from it names no code, no server and no file
-but models, which are loaded as data: choices of this package, classes that these choices name, and
-the settings in `TAKEN`. Everything else has to be typed by whoever uses the folder. Both lists are
-complete: a test goes through all of `conf/`. A setting on neither list is not taken.
+A run folder may come from a stranger. Safe settings name no code, no server and no file except
+models, which are loaded as data. They are choices of this package, classes that these choices name,
+and the settings in `TAKEN`. The user has to type all others. Together `TAKEN` and `TYPED` cover all
+of `conf/`, as a test checks. A setting on neither list is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TAKEN = (
     *(f"evaluation.{name}" for name in ("tasks", "split", "batch", "greedy", "transcripts")),
     *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence")),
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),
-    # The environment, without where its tasks come from.
+    # The environment, without the source of its tasks.
     *("env.budget.*", "env.channel.*", "env.reward.*", "env.generator.*", "env.team", "env.team.*"),
     *(f"env.{name}" for name in ("tasks", "split", "holdout", "holdout_seed")),
     *(f"env.{name}" for name in ("rounds", "max_rounds", "information", "topology", "schedule")),
@@ -41,7 +41,7 @@ TAKEN = (
     *("env.feedback", "env.stop_at"),
     *(f"env.{name}" for name in ("wording", "months", "talk", "talk_rounds", "language", "grant")),
     *("env.universalization", "env.newcomer"),
-    # The team, without the servers it asks. Of a model that it begins with no code is run.
+    # The team, without its servers. Code that comes with a model is never run.
     *("agent.model", "agent.revision", "agent.lora.base", "env.expert.model"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
@@ -91,9 +91,9 @@ TYPED = (
     *("agent.base_url", "agent.api_key_env", "agent.sampling.extra_body", "env.expert.base_url"),
     *(f"engine.{name}" for name in ("url", "start", "program", "arguments", "environment")),
     "logger.*",
-    # What else a folder may build.
+    # Further objects that a folder may name.
     *("trust", "compare.trust", "evaluation.after*", "compare.columns*"),
-    # How it is run: see `resuming`.
+    # Settings of Hydra: see `resuming`.
     "hydra.*",
 )
 """Config keys that have to be typed, whatever `TAKEN` says."""
@@ -103,23 +103,23 @@ PLAIN = {
     "env.source": ("generated",),
     "agent.attn_implementation": ("sdpa", "eager", "flash_attention_2"),
 }
-"""Values of keys of `TYPED` that are taken all the same, besides null, false and what is empty."""
+"""Key of `TYPED` -> values that are safe nevertheless, as are null, false and empty values."""
 
 CALLING = {
     "agent": ("api",),
     "engine": ("vllm",),
     "logger": ("mlflow", "trackio", "wandb"),
 }
-"""Config group -> choices of this package that call a server, and so have to be typed."""
+"""Config group -> choices of this package that call a server and have to be typed."""
 
 MAX_OVERRIDE = 10_000
-"""Most characters of an override that is taken; parsing a long one takes minutes."""
+"""Maximum number of characters of an accepted override; parsing a long one takes minutes."""
 
 _CONF = Path(__file__).resolve().parents[2] / "conf"
 _OWN = "laconic."
-"""How names of packages of this project begin."""
+"""Beginning of the names of this project's packages."""
 _INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.[\w+-]+\.(?=(?:agent|env)\.)")
-"""What stands before settings of an agent or an environment inside another."""
+"""Prefix of the settings of a nested agent or environment."""
 _KEY = re.compile(r"[\w+-]+(\.[\w+-]+)*")
 _MEMBER = re.compile(r"agent\.members\.\w+")
 _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
@@ -133,20 +133,20 @@ def known_targets() -> frozenset[str]:
 
 
 def is_taken(key: str, value: Any) -> bool:
-    """Say whether a setting may come from a run folder.
+    """Return whether a setting may come from a run folder.
 
     Args:
-        key: dotted, in full (`env.reward.price`).
-        value: a plain value; a mapping is judged by all that is in it.
+        key: full dotted key (`env.reward.price`).
+        value: a plain value; all values inside a mapping are checked.
     """
-    return all(_is_leaf_taken(name, one) for name, one in _leaves(value, key))
+    return all(_is_leaf_taken(name, leaf) for name, leaf in _leaves(value, key))
 
 
 def is_override_taken(text: str) -> bool:
-    """Say whether a recorded override may be used again without being typed.
+    """Return whether a recorded override may be used again without being typed.
 
-    It has to parse as an override, so flags are not taken. What it chooses of a group has to be a
-    choice of this package, and every key that it sets has to be on the list.
+    It has to parse as an override, so flags are refused. A chosen option has to be one of this
+    package, and every key that it sets has to be in `TAKEN`.
     """
     if len(text) > MAX_OVERRIDE or "${" in text:
         return False
@@ -156,8 +156,8 @@ def is_override_taken(text: str) -> bool:
     except (HydraException, ValueError, RecursionError):
         return False
     group = override.key_or_group
-    named = re.fullmatch(r"\w+(/\w+)*", group)
-    if named and any((folder / group).is_dir() for folder in _own_folders()):
+    is_name = re.fullmatch(r"\w+(/\w+)*", group)
+    if is_name and any((folder / group).is_dir() for folder in _own_folders()):
         return _is_choice_taken(override, value)
     return override.package is None and is_taken(override.key_or_group, value)
 
@@ -165,18 +165,18 @@ def is_override_taken(text: str) -> bool:
 def check_settings(
     settings: Any, group: str, folder: str, allowed: Sequence[str] = (), say: str = ""
 ) -> None:
-    """Refuse settings of a run folder that are not taken from one.
+    """Refuse unsafe settings of a run folder.
 
     Args:
-        settings: the node of its configuration for `group`, without what the user typed.
+        settings: node of the folder's configuration for `group`, without typed settings.
         group: `agent` or `env`.
-        folder: which folder, for the message.
+        folder: name of the folder, for the message.
         allowed: beginnings of classes that the user trusts, with all their settings.
-        say: how to allow a class, with `{}` for its name.
+        say: advice on how to allow a class, with `{}` for its name.
 
     Raises:
-        SettingError: a class is not known, or is given settings that it does not take; a setting is
-            not on the list; or there is a reference (`${...}`).
+        SettingError: a class is unknown, or does not take a setting; a setting is not in `TAKEN`;
+            or a value contains a reference (`${...}`).
     """
     try:
         _check(settings, group, f"{folder}: ", allowed, say, None)
@@ -185,27 +185,27 @@ def check_settings(
 
 
 def _own_folders() -> tuple[Path, ...]:
-    """Return the folders of this project's choices; those of other packages have to be typed."""
+    """Return the config folders of this project; options of other packages have to be typed."""
     return _CONF, *config_folders(_OWN)
 
 
 def _check(
     node: Any, key: str, where: str, allowed: Sequence[str], say: str, target: str | None
 ) -> None:
-    """Check a node, and all nodes in it; `target` is the class it is a setting of."""
+    """Check a node and all nodes in it; `target` is the class that takes it as a setting."""
     if isinstance(node, str) and "${" in node:
         raise SettingError(
             f"{where}{key} holds the reference {node!r}; a run folder has values only"
         )
     if isinstance(node, dict):
-        named = _checked_target(node, f"{where}{key}", allowed, say)
-        for name, one in node.items():
+        own_target = _checked_target(node, f"{where}{key}", allowed, say)
+        for name, value in node.items():
             if str(name)[:1] != "_":
-                _check(one, f"{key}.{name}", where, allowed, say, named or target)
+                _check(value, f"{key}.{name}", where, allowed, say, own_target or target)
         return
-    for one in node if isinstance(node, list) else ():
-        _check(one, key, where, allowed, say, target)
-    # An empty tuple is the beginning of nothing.
+    for item in node if isinstance(node, list) else ():
+        _check(item, key, where, allowed, say, target)
+    # `startswith` of an empty tuple is False.
     trusted = target is not None and target.startswith(tuple(allowed))
     if not trusted and not isinstance(node, list | dict) and not is_taken(key, node):
         raise SettingError(
@@ -217,7 +217,7 @@ def _check(
 def _checked_target(
     node: dict[str, Any], where: str, allowed: Sequence[str], say: str
 ) -> str | None:
-    """Return the class that a node names, or None; refuse one that is not known."""
+    """Return the class that a node names, or None; refuse an unknown class."""
     target = node.get("_target_")
     if isinstance(target, str) and target.startswith(tuple(allowed)):
         return target
@@ -226,25 +226,25 @@ def _checked_target(
         return None
     if not isinstance(target, str) or target not in known_targets():
         raise SettingError(
-            f"{where} would build {target!r}, which may run any code: settings of a run folder are"
-            f" taken for classes of this package alone; {say.format(target)}"
+            f"{where} would build {target!r}, which may run any code: a run folder may only name"
+            f" classes of this package; {say.format(target)}"
         )
     accepted = names_taken(target)
     unknown |= set() if accepted is None else set(node) - accepted - {"_target_"}
     if unknown:
-        raise SettingError(f"{where} gives {target} what it does not take: {sorted(unknown)}")
+        raise SettingError(f"{where}: {target} does not take {sorted(unknown)}")
     return target
 
 
 def _is_choice_taken(override: Override, value: Any) -> bool:
-    """Say whether all that is chosen of a group is of this package and calls no server."""
+    """Return whether all chosen options of a group are of this package and call no server."""
     group, package = override.key_or_group, override.package
     if package is not None and not (group == "agent" and _MEMBER.fullmatch(package)):
         return False
     files = (path for folder in _own_folders() for path in (folder / group).glob("*.yaml"))
     own = {path.stem for path in files} - {*CALLING.get(group, ())}
-    chosen = value if isinstance(value, list) else [value]
-    return all(one is None or (isinstance(one, str) and one in own) for one in chosen)
+    options = value if isinstance(value, list) else [value]
+    return all(name is None or (isinstance(name, str) and name in own) for name in options)
 
 
 def _is_leaf_taken(key: str, value: Any) -> bool:
@@ -262,15 +262,15 @@ def _is_leaf_taken(key: str, value: Any) -> bool:
 
 
 def _matches(key: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(key, one) for one in patterns)
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values in a setting with their dotted keys; a list's values have its key."""
+    """Yield the values in a setting with their dotted keys; items of a list have its key."""
     if isinstance(value, dict) and value:
-        for name, one in value.items():
-            yield from _leaves(one, f"{key}.{name}")
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}")
         return
     yield key, value
-    for one in value if isinstance(value, list) else ():
-        yield from _leaves(one, key)
+    for item in value if isinstance(value, list) else ():
+        yield from _leaves(item, key)

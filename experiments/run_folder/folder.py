@@ -1,16 +1,16 @@
 """Read and write the folder of one run: its configuration, its rows of figures, its status.
 
-    config.yaml         the composed configuration, every reference resolved
+    config.yaml         composed configuration, with resolved references
     metrics.jsonl       one flat object per step
     evaluations.jsonl   one flat object per evaluation
-    transcripts.jsonl   one object per kept transcript
+    transcripts.jsonl   one object per recorded transcript
     episodes.jsonl      one object per finished episode, written by `laconic evaluate`
     replies.jsonl       one object per reply of a model server, written by `laconic evaluate`
-    <name>.jsonl        rows of what runs after an evaluation (`append_row`)
+    <name>.jsonl        rows of a hook after an evaluation (`append_row`)
     status.json         state, step, processes and warnings, replaced as a whole
-    provenance.json     the processes that wrote it: see `experiments.run_folder.provenance`
+    provenance.json     processes that wrote the folder: see `experiments.run_folder.provenance`
     checkpoints/        see `learners.checkpoint`
-    policy/             the trained weights, their model card, and which agent has which
+    policy/             trained weights, their model card, and the folder of each agent's policy
 
 Every row carries its `step`, so that a resumed run can drop the rows after its checkpoint. Numbers
 that are not finite are written as null, because strict JSON has no other way.
@@ -48,13 +48,13 @@ MAY_DIFFER = (
     "sweep_metric",
     "report",
     "env.max_rounds",
-    # A cure for too little memory, or another machine; weights may differ in their last digits.
+    # They save memory or suit another machine; weights may differ in their last digits.
     "threads",
     "train.checkpoint_every",
     "learner.*microbatch_tokens",
     "agent.*generate_tokens",
     "agent.*gradient_checkpointing",
-    # Another server of the same kind.
+    # Settings of the server.
     *(f"engine.{name}" for name in ("url", "start", "start_seconds", "program", "arguments")),
     *(f"engine.{name}" for name in ("environment", "folder", "concurrency")),
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
@@ -65,13 +65,13 @@ TEAM = "team.json"
 
 
 class RunFolder:
-    """Writes the files of one run, and reads them again."""
+    """Files of one run."""
 
     def __init__(self, path: str | Path) -> None:
-        """Create the folder when it is missing.
+        """Create the folder if it is missing.
 
         Raises:
-            SettingError: it cannot be created or written to.
+            SettingError: the folder cannot be created or written to.
         """
         self.path = Path(path)
         self.checkpoints = self.path / "checkpoints"
@@ -81,7 +81,7 @@ class RunFolder:
         self.groups = self.path / "groups.jsonl"
         self.episodes = self.path / "episodes.jsonl"
         self.replies = self.path / "replies.jsonl"
-        self._begun = time.monotonic()
+        self._began = time.monotonic()
         self._provenance: list[dict[str, Any]] = []
         probe = self.path / f".probe.{os.getpid()}"
         try:
@@ -98,14 +98,13 @@ class RunFolder:
         """Begin or resume a run, and save its configuration.
 
         Args:
-            cfg: the configuration; of a resumed run, compared with the saved one.
-            resume: whether to continue the run in the folder.
-            may_differ: config keys, with all below them, that may have changed; `*` stands for any
-                part of a key.
+            cfg: configuration; for a resumed run, it is compared with the saved one.
+            resume: True to continue the run in the folder.
+            may_differ: config keys and groups that may have changed; `*` matches any part of a key.
 
         Returns:
-            True if a run is resumed. `resume` in a folder without a run (killed before it began to
-            write) begins a new one and returns False.
+            True if a run is resumed. `resume` in a folder without a run (one killed before it wrote
+            a file) begins a new run and returns False.
 
         Raises:
             SettingError: the folder holds a run and `resume` is false, the settings differ, or
@@ -184,7 +183,7 @@ class RunFolder:
         """Return the files whose rows a resumed run drops after its checkpoint."""
         own = (self.metrics, self.evaluations, self.transcripts, self.groups)
         others = {*self.path.glob("*.jsonl")} - {*own, self.episodes, self.replies}
-        return *own, *(one for one in sorted(others) if next(_lines(one), None))
+        return *own, *(path for path in sorted(others) if next(_lines(path), None))
 
     def rewind(self, step: int) -> None:
         """Drop all rows after a step (-1: every row), and lines that a kill left incomplete."""
@@ -192,7 +191,7 @@ class RunFolder:
             drop_rows(path, step)
 
     def sync(self) -> None:
-        """Bring all rows to disk, as a checkpoint relies on them."""
+        """Flush all rows to disk, because a checkpoint relies on them."""
         for path in self._rewound:
             if path.exists():
                 with open(path, "rb") as file:
@@ -214,7 +213,7 @@ class RunFolder:
             self._write_provenance()
 
     def _write_provenance(self) -> None:
-        self._provenance[-1]["seconds"] = round(time.monotonic() - self._begun, 1)
+        self._provenance[-1]["seconds"] = round(time.monotonic() - self._began, 1)
         text = json.dumps(self._provenance, indent=2) + "\n"
         write_atomically(self.path / provenance.NAME, text)
 
@@ -225,7 +224,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     A missing file has no rows.
 
     Raises:
-        SettingError: it is a link, no regular file, or too large.
+        SettingError: the file is a link, not a regular file, or too large.
     """
     try:
         return [row for _, row in _lines(path)] if os.path.lexists(path) else []
@@ -274,7 +273,7 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _strict(value: Any) -> Any:
-    """Return a value in types of JSON; numbers that are not finite become None."""
+    """Convert a value to JSON types; numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): _strict(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -285,7 +284,7 @@ def _strict(value: Any) -> Any:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield complete lines with their rows; an incomplete one is no JSON or lacks its end."""
+    """Yield complete lines with their rows, and skip lines without JSON or a line end."""
     for line in read_text(path, MAX_ROWS).split("\n")[:-1]:
         try:
             row = parse_json(line)
@@ -296,7 +295,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_free(key: str, may_differ: Sequence[str]) -> bool:
-    """Say whether a resumed run may change a config key."""
+    """Return whether a resumed run may change a config key."""
     return any(fnmatch(key, free) or fnmatch(key, f"{free}.*") for free in may_differ)
 
 
@@ -306,15 +305,15 @@ def _shown(flat: Mapping[str, Any], key: str) -> str:
 
 @contextmanager
 def main_process_folder(path: str, processes: Processes) -> Iterator[RunFolder]:
-    """Yield the run folder on the main process, and a temporary one on every other process.
+    """Yield the run folder on the main process, and a temporary folder on every other process.
 
-    All processes write alike, and only the files of the main one remain.
+    All processes write the same files, and only those of the main process remain.
     """
     if processes.is_main:
         yield RunFolder(path)
         return
     with suppress(OSError):
-        # Hydra has made it, with its own time in the name; the main process's is not empty.
+        # The empty folder that Hydra made for this process; that of the main process is not empty.
         Path(path).rmdir()
     with TemporaryDirectory(prefix="laconic-") as scratch:
         yield RunFolder(scratch)

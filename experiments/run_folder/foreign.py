@@ -14,14 +14,14 @@ from laconic.learners.untrusted_files import read_json, read_yaml
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """Return `status.json` of a run folder, corrected and fit for a terminal; {} without one.
+    """Return `status.json` of a run folder, corrected and safe to print; {} without one.
 
     The state of a running run without a lock becomes "killed". Control characters are removed,
     because the folder may come from a stranger.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no JSON object.
+        OSError: the file cannot be read.
+        ValueError: the file is no JSON object.
     """
     if not os.path.lexists(path / "status.json"):
         return {}

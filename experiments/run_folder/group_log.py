@@ -1,8 +1,8 @@
-"""Training groups on disk: `groups.jsonl`, from which every advantage can be worked out by hand.
+"""Record training groups in `groups.jsonl`, from which every advantage can be computed by hand.
 
 Every `EVERY` updates one group is written: its turns with token ids and log-probabilities, and its
-sequences with task reward T, cost C, charge factor w, center, scale and advantage. The file has at
-most `MOST_BYTES`: when it is full, every second group is dropped.
+sequences with task part T, cost C, charge factor w, center, scale and advantage. When the file
+reaches `MOST_BYTES`, every second group is dropped.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.sequences import TokenSequence
 
 EVERY = 10
-"""Updates from one group to the next; the first update is always written."""
+"""Number of updates between two groups; the first update is always written."""
 MOST_BYTES = 2_000_000
-"""Largest size of the file, bytes."""
+"""Maximum size of the file, bytes."""
 _DIGITS = 6
 
 
 def log_group(folder: RunFolder, learner: Learner, groups: Sequence[Group], step: int) -> None:
-    """Write one group of an update to the run folder, if it is its turn.
+    """Write one group of an update to the run folder, if the step is due.
 
-    It is the first group of this run in which some advantage is not 0, or else the first. Learners
-    that compare no groups have none to write.
+    This is the first group of this run with an advantage other than 0, else the first group.
+    Learners that do not compare groups write nothing.
 
     Args:
-        folder: where `groups.jsonl` lies.
-        learner: it has just learned from the groups.
-        groups: of the update.
+        folder: run folder.
+        learner: learner, after its update with the groups.
+        groups: groups of the update.
         step: number of the update, from 1.
     """
     if not isinstance(learner, GroupLearner) or (step != 1 and step % EVERY):
@@ -46,16 +46,16 @@ def log_group(folder: RunFolder, learner: Learner, groups: Sequence[Group], step
     ]
     if not compared:
         return
-    contrast = (pair for pair in compared if any(each.advantage for each in pair[1]))
+    contrast = (pair for pair in compared if any(sequence.advantage for sequence in pair[1]))
     row = _row(step, *next(contrast, compared[0]))
     _make_room(folder.groups, len(json.dumps(row)))
     folder.append_group(row)
 
 
 def nearest(path: Path, step: int | None) -> dict[str, Any] | None:
-    """Return the row of a `groups.jsonl` whose step is nearest; the last for None.
+    """Return the row of a `groups.jsonl` with the nearest step; for None, the last row.
 
-    Of two that are equally near it is the earlier one; None where there is no row.
+    Of two equally near rows it is the earlier one. Return None if there are no rows.
     """
     rows = read_rows(path)
     if not rows:
@@ -66,7 +66,7 @@ def nearest(path: Path, step: int | None) -> dict[str, Any] | None:
 
 
 def _make_room(path: Path, coming: int) -> None:
-    """Drop every second group while the file would become too large."""
+    """Drop every second group until the next row fits."""
     while path.exists() and path.stat().st_size + coming > MOST_BYTES:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         every_second = lines[::2] if len(lines) > 1 else []
@@ -87,8 +87,8 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "solved": episode.solved,
         "score": episode.score,
         "answer": episode.answer,
-        "task_rewards": {agent: list(each) for agent, each in episode.task_rewards.items()},
-        "bills": {agent: list(each) for agent, each in episode.bills.items()},
+        "task_rewards": {agent: list(x) for agent, x in episode.task_rewards.items()},
+        "bills": {agent: list(x) for agent, x in episode.bills.items()},
         "turns": [_turn(turn) for turn in episode.turns],
     }
 

@@ -1,4 +1,4 @@
-"""Record what wrote a run folder: `provenance.json`, one object for each process that worked on it.
+"""Record the processes that wrote a run folder in `provenance.json`, one object per process.
 
 An object holds the format of the folder; the version of this package and, in a clone, its commit;
 the versions of Python and torch; the command; its start and its duration; and the device.
@@ -45,7 +45,7 @@ def describe_process() -> dict[str, Any]:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """Return the entries of a run folder, oldest first; empty where none can be read."""
+    """Return the entries of a run folder, oldest first; empty if none can be read."""
     try:
         entries = read_json(folder / NAME)
     except (OSError, ValueError):
@@ -80,7 +80,7 @@ def writer(folder: Path) -> str:
 
 
 def package_version() -> str:
-    """Return the version of the installed package; "unknown" where it is not installed."""
+    """Return the version of the installed package; "unknown" if it is not installed."""
     try:
         return version("laconic")
     except PackageNotFoundError:
@@ -89,9 +89,9 @@ def package_version() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """Return the commit of the clone that this file lies in, with `-dirty` after changes.
+    """Return the commit of the clone with this file, with `-dirty` after changes.
 
-    It is None outside a clone, and for a package in the folder of another project's repository.
+    It is None outside a clone, and for a package inside the repository of another project.
     """
     try:
         top = _git("rev-parse", "--show-toplevel")

@@ -1,7 +1,7 @@
-"""Computes intervals over values, over runs of several seeds, and of the change in one run.
+"""Compute intervals over values, over runs of several seeds, and of the change in one run.
 
-Pure functions of numbers; knows no metric and no file. An interval without width would claim that
-the mean is known exactly. No interval here is one: where nothing shows a spread, both ends are NaN.
+All functions are pure functions of numbers. An interval without width would claim that the mean is
+known exactly. So equal values have no interval here: both ends are NaN.
 
 Sources: Student's t (W. S. Gosset, 1908), its quantiles (M. Abramowitz and I. A. Stegun, "Handbook
 of Mathematical Functions", 26.7.5); sums and differences of estimates from their intervals
@@ -103,16 +103,16 @@ def over_seeds(
 
         down^2 = (t s / sqrt(n))^2 + mean(mean_i - low_i)^2
 
-    and up likewise. What a seed makes of a task is in both parts, so the interval is somewhat wider
-    than it need be.
+    and up likewise. The interaction of seeds and tasks is in both parts, so the interval is
+    somewhat too wide.
 
     Args:
-        runs: one estimate for each seed, with its interval over tasks; NaN ends where that is
-            unknown, which leaves the interval over seeds.
+        runs: one estimate per seed, with its interval over tasks; NaN ends are unknown, and then
+            only the interval over seeds counts.
         bounds: limits that the values cannot leave; the interval is cut there.
 
     Returns:
-        Mean, interval and number of seeds; one seed keeps its own interval. Both ends are NaN where
+        Mean, interval and number of seeds; one seed keeps its own interval. Both ends are NaN if
         neither seeds nor tasks show a spread.
 
     Raises:
@@ -128,22 +128,22 @@ def over_seeds(
     if down == up == 0.0:
         return Interval(seeds.mean, math.nan, math.nan, seeds.count)
     low, high = max(seeds.mean - down, bounds[0]), min(seeds.mean + up, bounds[1])
-    # One run is not a number of seeds: what is behind its mean are its tasks.
+    # The mean of a single run is over its tasks, so their number counts.
     return Interval(seeds.mean, low, high, seeds.count if len(runs) > 1 else runs[0].count)
 
 
 def difference(before: Interval, after: Interval) -> Interval:
-    """Return how much `after` is above `before`, with a 95 % interval from the two intervals.
+    """Return `after` minus `before`, with a 95 % interval from the two intervals.
 
-    Treats the two as independent. Measured on the same tasks they rise and fall together, so the
-    interval is then wider than it need be, never narrower.
+    The two count as independent. Estimates on the same tasks are correlated, so the interval is
+    then too wide, never too narrow.
 
     Args:
         before: the first estimate.
         after: the second estimate.
 
     Returns:
-        The change; its ends are NaN where an end of the two is.
+        The change; its ends are NaN if an end of one estimate is.
     """
     change = after.mean - before.mean
     down = math.hypot(after.mean - after.low, before.high - before.mean)

@@ -1,7 +1,7 @@
-"""pass@k: how likely one of k samples solves a task, from n samples of which c did.
+"""pass@k: the probability that at least one of k samples solves a task.
 
 The unbiased estimator of Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv
-2107.03374), section 2.1: 1 - C(n - c, k) / C(n, k). Pure functions; knows no program and no file.
+2107.03374), section 2.1, from n samples of which c solve the task: 1 - C(n - c, k) / C(n, k).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from laconic.learners.metrics import Interval, wilson
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The estimate for one task.
+    """Estimate pass@k for one task.
 
-    The quotient is a product of k factors from 0 to 1, so that no number in it is large.
+    The quotient is computed as a product of k factors from 0 to 1, which cannot overflow.
 
     Args:
-        n: samples of the task, at least `k`.
-        c: those that solved it, from 0 to `n`.
-        k: samples that may be tried, at least 1.
+        n: number of samples of the task, at least `k`.
+        c: number of samples that solve it, from 0 to `n`.
+        k: number of attempts, at least 1.
 
     Returns:
-        A probability; 0 where no sample solved the task, 1 where fewer than k failed.
+        A probability; 0 if no sample solves the task, 1 if fewer than k fail.
 
     Raises:
         ValueError: a number is out of its range.
@@ -38,21 +38,21 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def over_tasks(counts: Sequence[tuple[int, int]], k: int) -> Interval:
-    """The mean estimate over tasks with its 95 % interval.
+    """Return the mean estimate over tasks with its 95 % interval.
 
-    Tasks are independent and the samples of one are not, so the interval is over tasks: Student's
-    t, cut at 0 and 1; Wilson's where every task has the same value 0 or 1. Its ends are NaN where
-    every task has the same other value.
+    Tasks are independent but the samples of a task are not, so the interval is over tasks. It is
+    Student's t, cut at 0 and 1, or Wilson's if all tasks have the value 0 or all 1. Its ends are
+    NaN if all tasks have the same other value.
 
     Args:
-        counts: samples and solving samples of each task, at least one task.
-        k: samples that may be tried.
+        counts: number of samples and of solving samples of each task, at least one task.
+        k: number of attempts.
 
     Raises:
-        ValueError: there is no task, or one has fewer than `k` samples.
+        ValueError: there is no task, or a task has fewer than `k` samples.
     """
     values = [pass_at_k(n, c, k) for n, c in counts]
-    found = student(values, bounds=(0.0, 1.0))
+    interval = student(values, bounds=(0.0, 1.0))
     if set(values) <= {0.0} or set(values) <= {1.0}:
-        return Interval(found.mean, *wilson(sum(values), len(values)), len(values))
-    return found
+        return Interval(interval.mean, *wilson(sum(values), len(values)), len(values))
+    return interval

@@ -1,4 +1,4 @@
-"""Log the figures of a run to more places than its own `metrics.jsonl`.
+"""Log the figures of a run to further places, in addition to `metrics.jsonl`.
 
 Each option of the config group `logger` adds one entry to `cfg.logger`, so several are chosen as
 `logger=[tensorboard,wandb]` and none as `logger=none`. A logger is a class with the methods of
@@ -36,7 +36,7 @@ class Logger(Protocol):
 
 
 class TensorBoard:
-    """TensorBoard events in the run folder; a note and nothing else without the library."""
+    """TensorBoard events in the run folder; without the library, it only prints a note."""
 
     def __init__(self, folder: str | Path, purge_step: int | None = None) -> None:
         """Open an events file.

@@ -1,10 +1,9 @@
 """Send figures to experiment trackers: one run of the tracker for one run folder, resumed with it.
 
-The library of a tracker is imported when its logger is built. A `Tracker` keeps in the run folder
-which run of the tracker belongs to it, and the last step that it sent. So a resumed run continues
-the same run of the tracker and sends every step once: steps that are played again after a kill are
-skipped, and steps that the tracker missed are sent from `metrics.jsonl`. The trackers of
-`accelerate` have no such memory.
+The library of a tracker is imported when its logger is built. A `Tracker` saves the id of its run
+and the last step that it sent in the run folder. So a resumed run continues the same run of the
+tracker and sends every step once. Steps that are repeated after a kill are skipped, and steps that
+the tracker missed are sent from `metrics.jsonl`. The trackers of `accelerate` cannot do this.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 from laconic.experiments.command_line.programs import Program
 
 DEMAND = Program(
-    "say what each word is worth, and how many a team would buy at each price",
+    "measure the worth of each word, and the words that a team would buy at each price",
     "laconic.extras.analysis.demand",
     "demand",
     check="laconic.extras.analysis:check",

@@ -1,4 +1,4 @@
-"""Measure what coordination costs a team and gains it, against a single agent.
+"""Measure the cost and the gain of coordination in a team, against a single agent.
 
 Every entry of a comparison leaves `coordination.json` in its folder. `coordination.csv` compares
 all entries with the single agent (`compare.alone`), and `flow.csv` counts answers by round.
@@ -95,7 +95,7 @@ class Coordination:
 
 
 def vectorizer(embed: str | None, tokenize: Tokenize) -> Vectorize:
-    """Return what turns texts into vectors: an embedding model, or counts of tokens without one."""
+    """Return a function from texts to vectors: an embedding model, or counts of tokens."""
     if embed is not None:
         return partial(embedded, str(embed))
     return lambda texts: vectors([tokenize(text) for text in texts])

@@ -6,7 +6,7 @@
 The program plays some tasks greedily. Then it replays every message, cut after each of its tokens
 and without each of its stretches (`extras.analysis.demand_measure`). It writes the worth of
 messages and tokens, the tokens that the team would buy at each price, and a picture. `laconic
-report` shows them too. With `runs`, trained teams are compared with what was predicted for their
+report` shows them too. With `runs`, trained teams are compared with the predictions for their
 prices.
 """
 
@@ -68,7 +68,7 @@ def main(cfg: DictConfig) -> float:
 
 
 def compare(demand: Demand, folders: list[Path]) -> list[TrainedRun]:
-    """Compare finished runs with what is predicted for their prices."""
+    """Compare finished runs with the predictions for their prices."""
     runs = [read_run(folder) for folder in folders]
     finished = [run for run in runs if run.after and "tokens_said" in run.after.intervals]
     names = ("tokens_said", "accuracy", "spoke_if_informed")

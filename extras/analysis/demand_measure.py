@@ -1,7 +1,7 @@
-"""Measure a team's demand for words: what each token of its messages is worth and what it costs.
+"""Measure a team's demand for words: the worth and the cost of each token of its messages.
 
 A message is cut after each of its tokens and the episode is replayed. The worth of the first k
-tokens is what they add to a return, compared with silence. Everything before the message stays as
+tokens is their increase of a return, compared with silence. Everything before the message stays as
 recorded, and later rounds are played on, so worths are exact for a team that decodes greedily. A
 rule of `counterfactual` chooses the other speakers of the round. Beginnings mislead if the relevant
 part stands at the end, because everything before it looks needed. So stretches of a message can be
@@ -338,7 +338,7 @@ def worths(
         tokenize: cuts text into tokens; joined they are the text.
         rule: chooses the sets of speakers that a message is measured with.
         span: length of the stretches that are left out, in tokens; 0 leaves none out.
-        seed: seed of what the rule draws.
+        seed: seed of the rule's random draws.
 
     Returns:
         Worths in the order of the turns, and the number of replayed episodes.

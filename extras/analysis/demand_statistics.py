@@ -8,8 +8,8 @@ Pure functions of the worths of messages (`extras.analysis.demand_measure`). The
 A price is the cost of `normalizer` tokens. Prices, worths and surplus are in reward units.
 Intervals are 95 %, by the percentile bootstrap over episodes (B. Efron, 1979).
 
-`PredictionCheck` tests a claim: below the choke price a trained team says what was predicted,
-within 25 %, and every run that falls silent has a price above it.
+`PredictionCheck` tests a claim: below the choke price, the tokens of a trained team are within 25 %
+of the prediction, and every run that falls silent has a price above it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _STEP = 1.25
 """Factor by which a price is raised and lowered to compute the elasticity."""
 
 GLOSSARY: Mapping[str, str] = {
-    "worth": "Gross worth of a message: what the return loses when it is not said.",
+    "worth": "Gross worth of a message: the loss of return when it is not said.",
     "worth_informed": "The same of agents with something useful to tell.",
     "worth_uninformed": "The same of agents with nothing useful to tell.",
-    "worthless_tokens": "Share of tokens with which a message is worth what it was without.",
+    "worthless_tokens": "Share of tokens that do not change the worth of their message.",
     "needed_share": (
         "Share of a useful message after which the rest changes nothing, mean over the"
         " messages that are worth something."
@@ -67,7 +67,7 @@ class Message:
     episode: int
     """Index of its episode."""
     useful: bool | None
-    """Whether its author held relevant statements; None for an answering agent."""
+    """True if the author held relevant statements; None for an answering agent."""
     worth: tuple[float, ...]
     """Gross worth of its first k tokens, (tokens + 1,)."""
     charged: tuple[int, ...]
@@ -193,7 +193,7 @@ _PER_EPISODE = ("tokens", "bought", "bought_cut", "surplus")
 
 
 def _columns(rate: float) -> dict[str, Callable[[Message], tuple[float, float]]]:
-    """Return for each figure what a message adds to its numerator and to its denominator."""
+    """Return for each figure a function from a message to its numerator and denominator."""
     return {
         "worth": lambda message: (message.worth[-1], 1),
         "worth_informed": lambda message: (message.worth[-1], 1) if message.useful else (0, 0),
@@ -282,7 +282,7 @@ def _middle(values: Array, weights: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class TrainedRun:
-    """Outcome of a run under a price, and what was predicted before it was trained."""
+    """Outcome of a run under a price, and its prediction before training."""
 
     run: str
     """Name of its folder."""
@@ -301,11 +301,11 @@ class TrainedRun:
     bought_cut: float
     """Tokens predicted per episode, messages cut where they pay best."""
     collapsed: bool
-    """Whether it speaks in less than a tenth of its informed turns."""
+    """True if the team speaks in less than a tenth of its informed turns."""
     below_choke: bool
-    """Whether its price is below the choke price."""
+    """True if the price is below the choke price."""
     near: bool
-    """Whether its tokens are within 25 % of one of the two predictions."""
+    """True if the tokens are within 25 % of one of the two predictions."""
 
 
 _NEAR, _COLLAPSED = 0.25, 0.1
@@ -317,7 +317,7 @@ def trained(
     normalizer: float,
     runs: Sequence[tuple[str, str, float, Mapping[str, float]]],
 ) -> list[TrainedRun]:
-    """Compare trained runs with what the messages predict for their prices.
+    """Compare trained runs with the predictions from the messages for their prices.
 
     Args:
         messages: messages of the untrained team.
@@ -350,7 +350,7 @@ class PredictionCheck:
     below: int
     """Number of runs with a price below the choke price."""
     near: int
-    """Number of these that say what was predicted."""
+    """Number of these that agree with the prediction."""
     collapsed: int
     """Number of runs that fell silent."""
     above: int
@@ -361,12 +361,12 @@ class PredictionCheck:
         """Count the runs."""
         below = [run for run in runs if run.below_choke]
         silent = [run for run in runs if run.collapsed]
-        above = sum(not one.below_choke for one in silent)
-        return cls(len(below), sum(one.near for one in below), len(silent), above)
+        above = sum(not run.below_choke for run in silent)
+        return cls(len(below), sum(run.near for run in below), len(silent), above)
 
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"{self.near} of {self.below} runs below the choke price say what was predicted, within"
-            f" 25 %; {self.above} of {self.collapsed} runs that fell silent are above it"
+            f"{self.near} of {self.below} runs below the choke price are within 25 % of their"
+            f" prediction; {self.above} of {self.collapsed} runs that fell silent are above it"
         )

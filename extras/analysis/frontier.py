@@ -1,4 +1,4 @@
-"""Compute how few tokens a team needs for an accuracy, with `split` information.
+"""Compute the fewest tokens that a team needs for an accuracy, with `split` information.
 
 A frontier gives the fewest tokens said per episode at each accuracy. Between its corners a team
 mixes two strategies. Some frontiers are exact, others are bounds:
@@ -87,7 +87,7 @@ class Frontier:
 
 
 def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:
-    """Return the exact frontier of one agent who holds a content and another who has to name it.
+    """Return the exact frontier of an agent who holds a content and another who has to name it.
 
     Args:
         chances: probability of each content.

@@ -150,7 +150,7 @@ def write(folder: Path, names: Sequence[str]) -> None:
 
 PARTS = ("re_solving", "scaffold", "content", "total")
 Solved = Mapping[str, bool]
-"""Whether each task was solved, by its key."""
+"""Task key -> true if the task was solved."""
 
 
 def draws(gains: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ class SilenceProbe:
     """Measures `silence_reliance` after a complete evaluation."""
 
     probe: bool = False
-    """Whether to measure it; all episodes are then played twice."""
+    """True to measure it, which plays all episodes twice."""
 
     def __post_init__(self) -> None:
         """Check the setting."""
@@ -39,9 +39,11 @@ class SilenceProbe:
         if not self.probe or len(evaluation.episodes) < len(evaluation.starts):
             return Findings()
         cfg = evaluation.cfg
-        how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
-        played = evaluation.environments, evaluation.policies, evaluation.starts
-        reliance = evaluation.by_main(lambda: silence_reliance(*played, evaluation.episodes, **how))
+        settings = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
+        parts = evaluation.environments, evaluation.policies, evaluation.starts
+        reliance = evaluation.by_main(
+            lambda: silence_reliance(*parts, evaluation.episodes, **settings)
+        )
         return Findings(figures={"silence_reliance": reliance})
 
 
@@ -54,15 +56,15 @@ def silence_reliance(
     seed: int,
     greedy: bool,
 ) -> Interval:
-    """Return how much the share of solved tasks drops if chosen silences look like lost messages.
+    """Return the drop in the share of solved tasks if chosen silences look like lost messages.
 
     Args:
         environments: equal environments with a channel.
         policies: policy of each agent.
         starts: starts of the episodes.
         episodes: episodes as they were played without the probe.
-        seed: seed of what is sampled.
-        greedy: whether policies take their most likely reply.
+        seed: seed of the sampling.
+        greedy: True if policies take their most likely reply.
 
     Returns:
         Drop with its 95 % bootstrap interval over tasks.
@@ -74,7 +76,7 @@ def silence_reliance(
     if not isinstance(channel, Channel) or any(episode.solved is None for episode in episodes):
         raise SettingError(
             "evaluation.probe_silence=true needs an environment with `channel`, an envs.Channel,"
-            f" that tells what is solved (any of envs.make); got {type(environments[0]).__name__}"
+            f" that reports `solved` (any of envs.make); got {type(environments[0]).__name__}"
         )
     _set(environments, replace(channel, mark=True, probe=True))
     try:
@@ -82,8 +84,8 @@ def silence_reliance(
     finally:
         _set(environments, channel)
     drops = [
-        float(bool(one.solved)) - float(bool(other.solved))
-        for one, other in zip(episodes, probed, strict=True)
+        float(bool(plain.solved)) - float(bool(probe.solved))
+        for plain, probe in zip(episodes, probed, strict=True)
     ]
     samples = resample(RESAMPLES, len(drops), np.random.default_rng(0)) @ drops / len(drops)
     low, high = np.percentile(samples, (2.5, 97.5))

@@ -82,7 +82,7 @@ class SeatObservation(Observed):
     tokens_left: int
     """Largest number of tokens of its next message."""
     truncated: bool = False
-    """Whether the episode was truncated."""
+    """True if the episode was truncated."""
     info: dict[str, Any] = {}
     """Further information of the environment, with `score` and `solved` at the end."""
 

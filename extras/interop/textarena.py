@@ -7,7 +7,7 @@ which costs its speaker. One bracket per message is free, up to `act_tokens` tok
 not make talk free. The game reads silence as an empty act, mostly an invalid move.
 
 Observations are `{"text": any string, "tokens_left": int32 array (4,)}`, as in `envs.dialogue`. The
-text is what the game has shown the player since its last turn, beginning with the rules. The reward
+text is the game's output for the player since its last turn, beginning with the rules. The reward
 of a player is minus the price of its talk, and at the end the outcome of the game: (r + 1) / 2 for
 TextArena's r from -1 (lost) to 1 (won), or r itself.
 
@@ -279,12 +279,12 @@ def games() -> tuple[str, ...]:
     return tuple(sorted({name.removesuffix(_RAW) for name in ENV_REGISTRY}))
 
 
-def _shown_text(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
-    """Return what a game shows a player, without its own acts. No line can pose as another's."""
-    if isinstance(shown, str):
-        return shown
+def _shown_text(view: str | Iterable[tuple[int, str, Any]], place: int) -> str:
+    """Return the text that a player sees, without its own acts. No line can pose as another's."""
+    if isinstance(view, str):
+        return view
     lines = []
-    for speaker, text, kind in shown:
+    for speaker, text, kind in view:
         if kind == textarena.ObservationType.PROMPT:
             lines.append(text.strip())
         elif speaker != place:

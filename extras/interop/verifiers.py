@@ -67,12 +67,12 @@ class _Turns:
     """Part of one agent in an episode."""
 
     earned: float = 0.0
-    taken: int = 0
+    count: int = 0
     silent: int = 0
     info: Mapping[str, Any] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     over: bool = False
-    """Whether verifiers ended its trace (a limit on turns or tokens); the agent is then silent."""
+    """True if verifiers ended the trace (a limit on turns or tokens); the agent is then silent."""
 
 
 def team(
@@ -174,7 +174,7 @@ async def _ask(seat: Any, turns: _Turns, silence: SilenceWord, agent: str) -> st
         turns.over = True
         return ""
     message, rest = silence.split(str(segment.last_reply), agent)
-    turns.taken += 1
+    turns.count += 1
     turns.silent += not message
     return join_thought(rest, message)
 
@@ -182,7 +182,7 @@ async def _ask(seat: Any, turns: _Turns, silence: SilenceWord, agent: str) -> st
 def _record(trace: vf.Trace, turns: _Turns) -> None:
     trace.record_reward("team", turns.earned)
     trace.record_metric("tokens_said", float(turns.info["tokens_said"]))
-    trace.record_metric("silence", turns.silent / turns.taken if turns.taken else 1.0)
+    trace.record_metric("silence", turns.silent / turns.count if turns.count else 1.0)
     trace.record_metric("solved", float(bool(turns.info.get("solved"))))
     if turns.info.get("informed") is not None:
         trace.record_metric("informed", float(turns.info["informed"]))

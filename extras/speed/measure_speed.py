@@ -14,8 +14,8 @@ The program measures:
 - tokens sampled and trained per second, and the memory of a step beyond that of the model.
 
 With `measure.conversations` it times an engine instead: sampling, and the whole step around it, on
-conversations of a training. Processor time is that of this process and of all that it started. That
-of a server which somebody else runs is unknown and left out.
+conversations of a training. Processor time is that of this process and of all that it started. The
+time of a server that was already running is unknown and left out.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Grading:
     """Name of the benchmark."""
     label: str
     """Label of the figure."""
-    wanted: float
-    """Smallest wanted number of answers per second, on two cores."""
+    target: float
+    """Target number of answers per second, on two cores."""
     answer: Callable[[Task], str] = attrgetter("answer_text")
     """Function that answers a task correctly; wrong answers are often graded faster."""
 
@@ -203,7 +203,7 @@ def summarize(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def show(figures: Mapping[str, float]) -> None:
-    """Print the figures with their wanted values."""
+    """Print the figures with their targets."""
     low, high = figures["step_over_bare_low"], figures["step_over_bare_high"]
     ratio = f"{figures['step_over_bare']:.2f} ({low:.2f} to {high:.2f})"
     share = f"{figures['environment_share']:.1%}"
@@ -218,8 +218,8 @@ def show(figures: Mapping[str, float]) -> None:
         ("beyond the model's own, GB", f"{figures['gigabytes_beyond_model']:.2f}", ""),
     ]
     for name, grading in GRADINGS.items():
-        rows.append((grading.label, f"{figures[name]:.0f}", f">= {grading.wanted:g}"))
-    Console().print(text_table("cost", ("figure", "measured", "wanted"), rows, whole="others"))
+        rows.append((grading.label, f"{figures[name]:.0f}", f">= {grading.target:g}"))
+    Console().print(text_table("cost", ("figure", "measured", "target"), rows, whole="others"))
 
 
 PARTS = ("rollout", "update", "sync")

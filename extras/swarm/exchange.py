@@ -83,7 +83,7 @@ class SharedGroup:
     episodes: tuple[SharedEpisode, ...]
     """Episodes of the task, at least two."""
     has_details: bool = True
-    """Whether the details of the task are shared; False if they are not plain data."""
+    """True if the details of the task are shared; False if they are not plain data."""
 
     def __post_init__(self) -> None:
         """Refuse groups that no run can have played."""
@@ -123,7 +123,7 @@ class Exchange:
         """Write a group, or replace the one of that name.
 
         Returns:
-            Whether it was written; groups that are too large for readers are not.
+            True if it was written; groups that are too large for readers are not.
 
         Raises:
             SettingError: the folder cannot be written to.

@@ -63,9 +63,9 @@ def replay_groups(
         environments: equal environments that can be reset to a `Task`.
         policies: policy of each agent.
         groups: groups as they were shared.
-        max_tokens: largest number of tokens, padding included, of a forward pass, and so of what
-            an agent reads and says in an episode.
-        correct: whether log-probabilities count from those of the author. The probability ratio of
+        max_tokens: largest number of tokens of a forward pass, including padding. It also limits
+            the tokens that an agent reads and says in an episode.
+        correct: True if log-probabilities count from those of the author. The probability ratio of
             a message is truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its
             tokens.
         strange_tasks: whether to take unknown tasks, with the answers of their authors.
@@ -106,13 +106,13 @@ def _played(
     mute = dict.fromkeys(agents, SilentPolicy())
     try:
         starts = [
-            Start(shared.seed, task, _given(episode, policies)) for episode in shared.episodes
+            Start(shared.seed, task, _replies(episode, policies)) for episode in shared.episodes
         ]
-        # The first episode alone shows for most groups that they do not fit.
+        # For most groups that do not fit, the first episode already shows it.
         for part in (slice(1), slice(1, None)):
             episodes = play(environments, mute, starts[part], seed=0)
             pairs += zip(episodes, shared.episodes[part], strict=True)
-            if not all(_fits(one, its, task.key, **limits) for one, its in pairs):
+            if not all(_fits(replay, original, task.key, **limits) for replay, original in pairs):
                 return []
     except Exception:  # Environments, graders and tokenizers may fail on untrusted data.
         log.debug("a group of task %r cannot be replayed", shared.task.key, exc_info=True)
@@ -149,7 +149,7 @@ def _read_by_agents(task: Task) -> tuple[Any, ...]:
     return task.question, task.statements, task.source_text
 
 
-def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
+def _replies(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
     return {
         (message.agent, message.round): partial(say, policies[message.agent], message.text)
         for message in shared
@@ -179,7 +179,7 @@ def _fits(
 
 
 def _is_said(turn: Turn, shared: SharedMessage | None, correct: bool) -> bool:
-    """Return whether a turn is what was shared, or its beginning if the reply limit cut it."""
+    """Return whether a turn equals the shared message, or its beginning if a limit cut it."""
     if shared is None or (correct and turn.reply_ids and shared.logprob is None):
         return False
     written = turn.written or ""
@@ -232,15 +232,15 @@ def scored(
     logprobs_of: dict[tuple[int, str], Iterator[float]] = {}
     for policy, agents in _speakers(policies):
         sequences = [
-            one
+            sequence
             for index, episode in enumerate(episodes)
-            for one in episode_sequences(episode, index, own, "episode", agents)
+            for sequence in episode_sequences(episode, index, own, "episode", agents)
         ]
         temperature = policy.sampling.temperature
         for sequence in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
             generated = zip(sequence.behavior_logprobs, sequence.generated, strict=True)
             logprobs_of[sequence.episode, sequence.agent] = iter(
-                [each for each, mine in generated if mine]
+                [logprob for logprob, is_own in generated if is_own]
             )
     scored = []
     for index, episode in enumerate(episodes):

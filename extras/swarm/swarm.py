@@ -13,8 +13,8 @@ The groups that a node takes depend on the files in the folder at that time. Two
 seed are equal only if they find the same files. Do not share another node's evaluation tasks. Files
 stay until a user removes them.
 
-Other nodes contribute only text (`exchange` and `replay` say what is refused), so no node can stop
-another one. A node can still teach badly: a swarm is for nodes that trust each other.
+Other nodes contribute only text, which `exchange` and `replay` check, so no node can stop another
+one. A node can still teach badly: a swarm is for nodes that trust each other.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Swarm(Collector):
     newest: int = 256
     """Number of newest files of all other nodes from which groups are drawn."""
     correct: bool = False
-    """Whether foreign messages are weighted by their probability here over that of their author."""
+    """True to weight foreign messages by their probability here over that of their author."""
     strange_tasks: bool = True
-    """Whether unknown tasks are taken too, graded by the answers that come with them. Known tasks
+    """True to accept unknown tasks too, graded by the answers that come with them. Known tasks
     are always graded by the node's own answers."""
     credit: str = "own"
     """Credit of the learner, which decides whether a group has contrast."""

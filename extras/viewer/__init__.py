@@ -3,6 +3,7 @@
 from laconic.experiments.command_line.programs import Program
 
 WATCH = Program(
-    "look at episodes in the terminal, also of a run that goes on", "laconic.extras.viewer.watch"
+    "show the episodes of a run in the terminal, also during the run",
+    "laconic.extras.viewer.watch",
 )
 """Registered as `watch`."""

@@ -59,11 +59,11 @@ class Viewer(App[None]):
         self.episodes = Episodes(folder)
         """Episodes of the run."""
         self.filter = Filter()
-        """Filter that decides which episodes are shown."""
+        """Filter of the episodes."""
         self.shown: list[Transcript] = []
         """Episodes in the table, in its order."""
         self.follows = False
-        """Whether each new episode is selected."""
+        """True if each new episode is selected."""
         self._count = 0
         self._agents: list[str] = []
 
@@ -113,7 +113,7 @@ class Viewer(App[None]):
         self._count = len(self.episodes.all)
         if self.follows and new and self.shown:
             self.table.move_cursor(row=len(self.shown) - 1)
-        self._tell()
+        self._show_state()
 
     def on_data_table_row_highlighted(self) -> None:
         """Show the episode under the cursor."""
@@ -157,7 +157,7 @@ class Viewer(App[None]):
         self.follows = not self.follows
         if self.follows and self.shown:
             self.table.move_cursor(row=len(self.shown) - 1)
-        self._tell()
+        self._show_state()
 
     def action_search(self) -> None:
         """Open the input of words that episodes must contain."""
@@ -177,7 +177,7 @@ class Viewer(App[None]):
         if new != self.filter:
             self.filter = new
             self._fill()
-            self._tell()
+            self._show_state()
 
     def _fill(self) -> None:
         """Fill the table again; the selected episode stays selected if it is still shown."""
@@ -229,7 +229,7 @@ class Viewer(App[None]):
         agent = self._agents[int(place)] if place.isdigit() else ""
         return agent if agent in names else ""
 
-    def _tell(self) -> None:
+    def _show_state(self) -> None:
         """Show above the table the name and state of the run, and the filter."""
         episodes = self.episodes
         count = f"{len(episodes.all)} episodes"
@@ -260,7 +260,7 @@ def conversation(episode: Transcript, reward: Reward | None) -> Text:
 
 
 def view(episode: Transcript, agent: str, reward: Reward | None) -> Text:
-    """Return what one agent read and said, turn by turn, beginning with its prompt."""
+    """Return the texts that an agent read and said, turn by turn, beginning with its prompt."""
     parts: list[Text | None] = [Text(f"what {agent} read and said", style="bold")]
     for turn in episode.messages:
         if turn.agent == agent:
@@ -277,8 +277,8 @@ def prices(reward: Reward | None) -> str:
     """Return the price of tokens in words."""
     if reward is None:
         return "price unknown"
-    whom = "the whole team" if reward.charge == "team" else "its speaker"
-    return f"price {reward.price:g} for {reward.normalizer:g} tokens, charged to {whom}"
+    payer = "the whole team" if reward.charge == "team" else "its speaker"
+    return f"price {reward.price:g} for {reward.normalizer:g} tokens, charged to {payer}"
 
 
 def _task(episode: Transcript) -> Text:

@@ -3,7 +3,7 @@
     laconic watch outputs/mine
 
 The left side lists the episodes of all evaluations. The right side shows the selected one: its
-messages and their costs, and in further tabs what each agent read, beginning with its prompt. New
+messages and their costs, and in further tabs the texts that each agent read. New
 episodes appear as the run writes them. It needs `textual` (`pip install "laconic[watch]"`).
 
     s     solved, unsolved or all        v     view of the next agent

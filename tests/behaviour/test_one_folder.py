@@ -38,7 +38,7 @@ def test_a_second_program_in_the_folder_is_refused_and_leaves_it_alone(
     before = contents(folder)
     second = processes.run(*command, "seed=1")
     assert second.code == 1
-    assert f"is being written to by process {first.pid} on " in second.message
+    assert f"is locked by process {first.pid} on " in second.message
     assert contents(folder) == before
     assert not status.exists() or read_status(status.parent)["state"] == "running"
     os.kill(first.pid, signal.SIGKILL)

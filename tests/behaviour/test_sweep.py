@@ -30,7 +30,7 @@ def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, ro
     swept = [*small, "train.steps=1", "env.budget.message=48,0,24", "logger=none"]
     outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 1
-    assert "error: 1 of the jobs failed (error.txt tells more):\n  1: " in outcome.message
+    assert "error: 1 of the jobs failed (see error.txt):\n  1: " in outcome.message
     said = (folder / "1" / "error.txt").read_text()
     assert said.startswith("env.budget.message must be null or a whole number of at least 1;")
     assert said in outcome.err

@@ -45,7 +45,7 @@ def test_a_launcher_with_processes_of_its_own_outlives_a_run_that_fails(
     )
     assert outcome.returncode == 1, outcome.stderr
     assert outcome.stderr.endswith(
-        "error: 1 of the jobs failed (error.txt tells more):\n"
+        "error: 1 of the jobs failed (see error.txt):\n"
         f"  1: {' '.join(_overrides(folder / '1'))}: {REFUSED}"
         f"{_rest(folder / '1' / 'error.txt')}\n"
     )

@@ -237,7 +237,7 @@ def test_a_sweep_runs_every_job_and_shows_each_failure_with_its_overrides(run, t
     assert "error: job seed=1 env.price=0.5 failed: one is bad\n" in err
     assert "Traceback" in err and "ZeroDivisionError: two is worse" in err
     assert err.endswith(
-        "error: 2 of the jobs failed (error.txt tells more):\n"
+        "error: 2 of the jobs failed (see error.txt):\n"
         "  1: seed=1 env.price=0.5: one is bad\n"
         "  2: seed=2 env.price=0.5: ZeroDivisionError: two is worse\n"
     )
@@ -307,7 +307,7 @@ def test_ctrl_c_lets_a_program_leave_in_good_order_from_any_working_folder(conf,
     assert child.stdout.readline() == "ready\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
-    notes = "stopping in good order; once more ends at once\ninterrupted\n"
+    notes = "stopping after this step; a second signal stops at once\ninterrupted\n"
     assert (child.returncode, out, err) == (130, "left in good order\n", notes)
 
 

@@ -134,7 +134,7 @@ def test_environments_are_parallel_and_each_is_a_new_one():
         check_environments([Turns()], "mine.Turns")
     with pytest.raises(SettingError, match="made a Commons: name a function that returns .*make"):
         check_environments([Commons()], "mine.Commons")
-    with pytest.raises(SettingError, match="mine.world made the same one again"):
+    with pytest.raises(SettingError, match="mine.world returned the same environment again"):
         check_environments([World()] * 2, "mine.world")
 
 

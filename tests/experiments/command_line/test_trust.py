@@ -218,10 +218,10 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({"_target_": ["os", "system"]}, "any code"),
         ({"members": {"a": {"_target_": "subprocess.run"}}}, "agent.members.a would build"),
         ({"optimizer": [0, {"_target_": "os.system"}]}, "would build 'os.system'"),
-        ({**TEAM, "_args_": ["x"]}, "what it does not take: ['_args_']"),
-        ({**TEAM, "trust_remote_code": True}, "does not take: ['trust_remote_code']"),
+        ({**TEAM, "_args_": ["x"]}, "does not take ['_args_']"),
+        ({**TEAM, "trust_remote_code": True}, "does not take ['trust_remote_code']"),
         ({**TEAM, "device": "${oc.env:SECRET}"}, "agent.device holds the reference"),
-        ({**TEAM, "base_url": "http://elsewhere"}, "what it does not take"),
+        ({**TEAM, "base_url": "http://elsewhere"}, "does not take"),
         ({**TEAM, "attn_implementation": "them/kernel"}, "agent.attn_implementation='them/kernel'"),
         (
             {**TEAM, "sampling": {"template": {"chat_template": "x"}}},

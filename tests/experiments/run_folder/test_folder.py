@@ -204,7 +204,7 @@ def test_every_process_that_goes_on_with_a_run_leaves_its_entry(folder, cfg):
     folder.write_status("interrupted", 1)
     again = RunFolder(folder.path)
     again.start(cfg, resume=True)
-    again._begun -= 60
+    again._began -= 60
     again.write_status("finished", 2)
     first, second = provenance.read(folder.path)
     assert first["seconds"] < 60 <= second["seconds"]

@@ -45,5 +45,5 @@ def test_the_claim_is_counted_by_its_two_halves():
     ]
     found = PredictionCheck.of(trained(TEAM, 2, 100.0, rows))
     assert found == PredictionCheck(below=3, near=1, collapsed=2, above=1)
-    assert str(found).startswith("1 of 3 runs below the choke price say what was predicted")
+    assert str(found).startswith("1 of 3 runs below the choke price are within 25 %")
     assert PredictionCheck.of([]) == PredictionCheck(0, 0, 0, 0)
