@@ -220,7 +220,7 @@ class World(PromptedTask, Generic[State, Act]):
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Number the episodes of a split; see `PromptedTask.generate`.
+        """Enumerate the episodes of a split; see `PromptedTask.generate`.
 
         A world whose episodes start in different states has a generator of its own.
         """

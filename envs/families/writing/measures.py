@@ -109,7 +109,7 @@ _Phrase = tuple[str, ...]
 
 
 def spaced_words(text: str) -> int:
-    """Number of pieces between white space: the length that level 1 asks for."""
+    """Count the pieces between white space, the length that level 1 asks for."""
     return len(text.split())
 
 
