@@ -137,10 +137,11 @@ def chosen_options(overrides: Iterable[str]) -> list[str]:
 
     Hydra has to be initialized.
     """
-    loader = GlobalHydra.instance().config_loader()
+    loader: Any = GlobalHydra.instance().config_loader()
     options: list[str] = []
     for override in OverridesParser.create(loader).parse_overrides(list(overrides)):
-        if override.is_delete() or not loader.get_group_options(override.key_or_group):
+        # The loader itself would copy its repository for each question.
+        if override.is_delete() or not loader.repository.group_exists(override.key_or_group):
             continue
         if override.is_sweep_override():
             first = next(override.sweep_string_iterator())
