@@ -1,14 +1,14 @@
 """Judge a run by its metrics, and state the cost of an episode in one sentence.
 
-A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. Live warnings
-come from here, and so do those of a finished run. Two failures frame the field.
-*Silence collapse*: the team falls silent and its accuracy falls with it. *Silence extinction*: no
-agent is silent any more, not even with nothing to say, so the team cannot learn where silence pays.
+A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. `Rules` reads
+the rows of a training, running or finished. Two failures frame the field. *Silence collapse*: the
+team falls silent and its accuracy falls with it. *Silence extinction*: no agent is silent any more,
+not even with nothing to say, so the team cannot learn where silence pays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -190,16 +190,6 @@ class Rules:
         """Continue from a state of `state_dict`."""
         for name, rule in self._rules.items():
             vars(rule).update(state[name])
-
-
-def judge(rows: Iterable[Mapping[str, Any]], context: Context) -> list[str]:
-    """Return the warnings about all rows of a run, each with its `step`."""
-    rules = Rules(context)
-    warnings: list[str] = []
-    for row in rows:
-        numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
-        warnings += rules.observe(int(row["step"]), numbers)
-    return warnings
 
 
 def silence_to_watch(metrics: Mapping[str, float]) -> float:

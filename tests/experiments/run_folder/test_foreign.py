@@ -68,11 +68,16 @@ def precious(tmp_path):
 @pytest.mark.parametrize(
     ("name", "target"),
     [
-        *((".lock", "file"), ("metrics.jsonl", "file"), ("train.log", "file")),
-        *(("status.json", "file"), ("error.txt", "file"), ("report.html", "file")),
-        *((".hydra", "."), ("policy", "."), ("checkpoints", "."), ("tensorboard", ".")),
+        *((".lock", "file"), ("metrics.jsonl", "file"), (".hydra", "."), ("policy", ".")),
         *(("policy/model.safetensors", "model.safetensors"), ("checkpoints/step_00000002", ".")),
-        ("report", "."),
+        *(
+            pytest.param(name, target, marks=pytest.mark.slow)
+            for name, target in [
+                *(("train.log", "file"), ("status.json", "file"), ("error.txt", "file")),
+                *(("report.html", "file"), ("checkpoints", "."), ("tensorboard", ".")),
+                ("report", "."),
+            ]
+        ),
     ],
 )
 def test_a_run_is_not_gone_on_with_through_a_link(run, small, precious, tmp_path, name, target):

@@ -12,7 +12,6 @@ from laconic.experiments.session.rules import (
     Extinction,
     Rules,
     Streak,
-    judge,
     price_sentence,
     silence_to_watch,
 )
@@ -221,12 +220,6 @@ def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
     warnings += [second.observe(cut + step, each) for step, each in enumerate(rows[cut:])]
     assert warnings == expected
     assert sum(map(len, expected)) >= 2
-
-
-def test_a_finished_run_is_judged_by_all_of_its_rows() -> None:
-    rows = [{"step": step, **HEALTHY, "learner/steps": 0.0, "note": "x"} for step in range(4)]
-    (warning,) = judge(rows, Context(charge_power=2.0))
-    assert warning.startswith("step 2:")
 
 
 # The price in words
