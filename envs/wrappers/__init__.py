@@ -5,8 +5,8 @@
 Wrappers compose. None of them changes the rules or the reward.
 """
 
+from laconic.envs.wrappers.base import FullTranscript
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
-from laconic.envs.wrappers.full_transcript import FullTranscript
 from laconic.envs.wrappers.interfaces import Oracle, SingleAgent, Teammate, silent, turn_based
 from laconic.envs.wrappers.mixture import Mixture
 from laconic.envs.wrappers.numeric import Menu, vocabulary

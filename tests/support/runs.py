@@ -61,7 +61,7 @@ def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Imported here because it takes long, and every test loads this module.
     from laconic import envs
     from laconic.learners.agents.hf import HFPolicy, SamplingSettings
-    from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
+    from laconic.learners.agents.tiny.new import ModelConfig, build_model, build_tokenizer
 
     folder = tmp_path_factory.mktemp("policy")
     tasks = envs.make("gsm8k", tasks=50, generator={"level": 1, "distractors": 1}).tasks

@@ -29,7 +29,7 @@ from transformers import (
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.task import Benchmark, Score, Split, Style, Task
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
-from laconic.learners.agents.tiny.build import build_tokenizer
+from laconic.learners.agents.tiny.new import build_tokenizer
 
 SENTENCES = (
     "Anna has 12 apples and 7 pears.",

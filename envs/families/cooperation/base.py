@@ -4,15 +4,22 @@ Roles: the auxiliary writes a helper function `aux`; main writes the requested f
 call it. Neither reads the other's code. The reward is that of MAGRPO, from 0 to 4
 (`envs.families.cooperation.reward`). A task is solved if all tests pass. The last message of each
 agent is graded, and all its tokens are charged.
+
+Level feedback tells each agent in plain words which levels its own function reached. Generated
+tasks have drafts of a few lines, so that small policies can learn from them. In the best pair the
+auxiliary does the first step, and main calls it and does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from laconic.envs import sandbox
+from laconic.envs.dialogue.messages import indented
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.coding.base import (
     NO_PROGRAM,
@@ -21,11 +28,10 @@ from laconic.envs.families.coding.base import (
     fields_without_run,
 )
 from laconic.envs.families.coding.exam import SECONDS, Exam
-from laconic.envs.families.coding.generate import items
+from laconic.envs.families.coding.function import Chain, neighbors
+from laconic.envs.families.coding.generate import Item, items
 from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
-from laconic.envs.families.cooperation.drafts import drafts
-from laconic.envs.families.cooperation.findings import spelled, told
 from laconic.envs.families.cooperation.reward import MAX_REWARD, LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes
 from laconic.envs.task import Score, Split, Task
@@ -112,3 +118,134 @@ def _fields(grade: LevelPoints, exam: Exam) -> dict[str, Any]:
         return fields_without_run(NO_SYNTAX, message, len(exam.tests))
     message = f"no function {exam.name} was found in what main wrote"
     return fields_without_run(NO_PROGRAM, message, len(exam.tests))
+
+
+_LONGEST = 200
+"""Characters of an exception's text that its author is told."""
+
+
+def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
+    """Return feedback on a graded program: one or two sentences for each level reached.
+
+    The roles are `auxiliary` and `main`; others read about both functions together. `name` is the
+    requested function, `detail` that of the score.
+    """
+    points: Mapping[str, float] = detail["points"]
+    own, lacking = {
+        "auxiliary": (AUXILIARY, " that returns something"),
+        "main": (name, ", so nothing was tested"),
+    }.get(role, ("", ""))
+    sentences = []
+    if own:
+        success, missing = (
+            f"Your function {own} was found.",
+            f"You wrote no function {own}{lacking}.",
+        )
+        sentences.append(success if points[role] else missing)
+    sentences += _together(points, detail, role)
+    if role == "main":
+        sentences += _cooperation(name, points)
+    return " ".join(sentences)
+
+
+def _together(points: Mapping[str, float], detail: Mapping[str, Any], role: str) -> Iterator[str]:
+    if not points["main"]:
+        return
+    if not points["syntax"]:
+        yield "The two functions together are not valid Python, so nothing was tested."
+        return
+    yield f"{detail['passed']} of {detail['total']} tests passed."
+    if detail["passed"] < detail["total"]:
+        number, outcome = detail["first_failed"], detail["outcome"]
+        yield f"The first failure, test {number}: {outcome}{_kind(detail)}{_text(detail, role)}."
+
+
+def spelled(message: str, written: Mapping[str, str]) -> list[str]:
+    """Return the roles whose messages contain the text of an exception, letter for letter.
+
+    The program writes the text, so it could carry a message to an agent that may not hear the
+    author. A program can forge which function raised the exception, but not an agent's message.
+    """
+    text = _said(message)
+    return [role for role, words in written.items() if text and text in words]
+
+
+def _kind(detail: Mapping[str, Any]) -> str:
+    """Return the built-in exception that was raised, which all agents may know."""
+    name = str(detail["message"]).partition(":")[0]
+    raised = getattr(builtins, name, None)
+    is_exception = isinstance(raised, type) and issubclass(raised, BaseException)
+    return f", {name}" if is_exception else ""
+
+
+def _text(detail: Mapping[str, Any], role: str) -> str:
+    """Return the text of the exception, for its author only; further lines are indented."""
+    if role not in detail.get("spelled_by", ()):
+        return ""
+    return f", {indented(_said(detail['message']))}"
+
+
+def _said(message: str) -> str:
+    return message.partition(": ")[2][:_LONGEST].strip()
+
+
+def _cooperation(name: str, points: Mapping[str, float]) -> Iterator[str]:
+    if points.get("calls") == 0:
+        yield f"Your {name} does not call {AUXILIARY}."
+    if points.get("substance") == 0:
+        yield f"Your {name} only passes on what {AUXILIARY} returns; do part of the work in it."
+    if points.get("ignored"):
+        yield f"Your {name} ignores what {AUXILIARY} returns; use it."
+
+
+_VALUE = "v"
+"""Name of the variable in all drafts; no expression of a step binds it."""
+_CALL = f"{AUXILIARY}({_VALUE})"
+
+
+def drafts(item: Item) -> dict[str, tuple[str, ...]]:
+    """Return the drafts of each role.
+
+    Auxiliary: the first step; a step easily mistaken for it, or none; the first step, but
+    nothing is returned; words. Main: the other steps on the auxiliary's result; all steps, and
+    a call whose result is ignored; all steps by itself; a thin wrapper; invalid Python; words.
+    The function has at least two steps.
+    """
+    chain, name = item.puzzle.chain, item.puzzle.name
+    first, rest = chain[:1], chain[1:]
+    words = f"I begin with: {first[0].words}.", f"I go on with: {rest[0].words}."
+    silent = _define(AUXILIARY, [f"{_VALUE} = {first[0].code(_VALUE)}"])
+    shared = [f"{_VALUE} = {_CALL}", *_lines(rest)]
+    return {
+        "auxiliary": (
+            _define(AUXILIARY, _lines(first)),
+            _define(AUXILIARY, _mistaken(first, item.key)),
+            silent,
+            words[0],
+        ),
+        "main": (
+            _define(name, shared),
+            _define(name, [_CALL, *_lines(chain)]),
+            _define(name, _lines(chain)),
+            _define(name, [f"return {_CALL}"]),
+            _define(name, [f"{_VALUE} = {_CALL}", "return ("]),
+            words[1],
+        ),
+    }
+
+
+def _define(name: str, lines: Sequence[str]) -> str:
+    return "\n    ".join([f"def {name}({_VALUE}):", *lines])
+
+
+def _lines(chain: Chain) -> list[str]:
+    """Return the body of a function, one line per step."""
+    *before, last = (step.code(_VALUE) for step in chain)
+    return [*(f"{_VALUE} = {code}" for code in before), f"return {last}"]
+
+
+def _mistaken(chain: Chain, key: str) -> list[str]:
+    """Return the body of a neighbor that is written differently; empty for a step without one."""
+    right = _lines(chain)
+    others = (_lines(other) for other in neighbors(chain, Random(key)))
+    return next((lines for lines in others if lines != right), [f"return {_VALUE}"])

@@ -1,15 +1,18 @@
 """Team of untrained weights: a small random model with a tokenizer learned from a teacher's texts.
 
-A warm start (`learner=imitation`) trains it.
+A warm start (`learner=imitation`) trains it. The tokenizer is byte-level, so it reads any text
+(byte pair encoding, arXiv 1508.07909). Every digit is a token, so the model can learn to add digit
+by digit. The architecture is Llama (arXiv 2302.13971), scaled down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pettingzoo import ParallelEnv
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.worlds import join_act
@@ -17,11 +20,106 @@ from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, teacher_policy
 from laconic.learners.agents.tiny import TinySamplingSettings, TinyTeam
-from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
 from laconic.learners.rollout.play import Start, play
 
 if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
     from laconic.learners.agents.policy import HFPolicy
+
+SILENCE, END, PAD, READ, SPEAK = "<silence>", "<end>", "<pad>", "<read>", "<speak>"
+_WORDS = r" ?\d| ?[^\W\d_]+| ?[^\s\w]+|_|\s"
+_TEMPLATE = (
+    "{% for message in messages %}{% if message.role == 'assistant' %}"
+    f"{{{{ message.content }}}}{END}"
+    f"{{% else %}}{READ}{{{{ message.content }}}}{SPEAK}"
+    "{% endif %}{% endfor %}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Size of the tiny model."""
+
+    vocabulary: int = 768
+    """Tokens of the tokenizer, including 256 bytes and 5 control tokens."""
+    hidden: int = 128
+    """Width of the hidden states."""
+    layers: int = 4
+    """Transformer blocks."""
+    heads: int = 4
+    """Attention heads; each has its own key-value head."""
+    intermediate: int = 256
+    """Width of the feed-forward layers."""
+    positions: int = 1024
+    """Maximum tokens of a conversation."""
+
+
+def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """Learn a byte-level BPE tokenizer.
+
+    Args:
+        texts: texts that the tokenizer should encode in few tokens.
+        vocabulary: maximum size of the vocabulary.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, END, READ, SPEAK, SILENCE],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=[READ, SPEAK, SILENCE],
+        chat_template=_TEMPLATE,
+    )
+
+
+def build_model(
+    tokenizer: PreTrainedTokenizerFast, model_config: ModelConfig, seed: int
+) -> LlamaForCausalLM:
+    """Build a model with random weights.
+
+    Args:
+        tokenizer: tokenizer with the vocabulary and the control tokens.
+        model_config: size of the model.
+        seed: seed of the weights; the process-wide generator stays untouched.
+    """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=model_config.hidden,
+        intermediate_size=model_config.intermediate,
+        num_hidden_layers=model_config.layers,
+        num_attention_heads=model_config.heads,
+        num_key_value_heads=model_config.heads,
+        max_position_embeddings=model_config.positions,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        initializer_range=0.05,
+    )
+    with torch.random.fork_rng(devices=[]):
+        # The generator of the CPU only; torch.manual_seed would also seed every GPU.
+        torch.default_generator.manual_seed(seed)
+        return LlamaForCausalLM(config)
+
 
 _EPISODES = 64
 """Episodes from whose texts the tokenizer learns."""

@@ -9,9 +9,8 @@ import threading
 
 import pytest
 
-from laconic.envs.sandbox.handles import Handle
 from laconic.envs.sandbox.jail import STARTED
-from laconic.envs.sandbox.link import FaultError, Link
+from laconic.envs.sandbox.link import FaultError, Handle, Link
 from laconic.envs.sandbox.wire import pack
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.wrappers.base import FullTranscript
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
-from laconic.envs.wrappers.full_transcript import FullTranscript
 from laconic.envs.wrappers.numeric import Menu, vocabulary
 
 WORDS = ("cup", "red", "blue", "colour")

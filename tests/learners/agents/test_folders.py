@@ -76,7 +76,7 @@ TARGETS = (
     "laconic.learners.agents.scripted.Teacher",
     "laconic.learners.agents.smollm2.SmolLM2Team",
     "laconic.learners.agents.tiny.TinyTeam",
-    "laconic.learners.agents.tiny.build.ModelConfig",
+    "laconic.learners.agents.tiny.new.ModelConfig",
     "laconic.learners.agents.tiny.new.NewTeam",
 )
 """Agents and their parts that a configuration names."""

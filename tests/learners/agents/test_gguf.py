@@ -76,7 +76,7 @@ def write_gguf(path, model, tokenizer) -> None:
 @pytest.fixture
 def packed(tmp_path):
     """A GGUF file, the model that it was written of, and its tokenizer."""
-    from laconic.learners.agents.tiny.build import ModelConfig, build_model, build_tokenizer
+    from laconic.learners.agents.tiny.new import ModelConfig, build_model, build_tokenizer
 
     tokenizer = build_tokenizer(["Anna has 12 apples. Ben has 7 pears."], 320)
     shape = ModelConfig(hidden=WIDTH, layers=1, heads=HEADS, intermediate=INNER)
@@ -147,6 +147,6 @@ def test_a_tokenizer_that_names_a_padding_token_keeps_it(packed_free_tokenizer):
 @pytest.fixture
 def packed_free_tokenizer():
     """A tokenizer with a padding token of its own."""
-    from laconic.learners.agents.tiny.build import build_tokenizer
+    from laconic.learners.agents.tiny.new import build_tokenizer
 
     return build_tokenizer(["a b c"], 300)

@@ -1,6 +1,6 @@
 """Program of a grader process: reads pairs of answers, one per line, and writes `yes` or `no`.
 
-`envs.families.mathematics.grading.pool` starts it with the folder of the package as its argument.
+`envs.families.mathematics.grading.grade` starts it with the folder of the package as its argument.
 An input line is a JSON list of the reference answer, the answer, and the maximum seconds of
 processor time. A fourth item `true` asks about the form instead of the value. The system kills the
 process if an answer takes longer or needs gigabytes. Without its parent, the process ends itself.

@@ -18,14 +18,9 @@ from laconic.envs.families.common.generation import (
     mix,
     span,
 )
-from laconic.envs.families.mathematics.problems import (
-    algebra,
-    counting,
-    geometry,
-    level_one,
-    number_theory,
-    precalculus,
-)
+from laconic.envs.families.mathematics.problems import level_one
+from laconic.envs.families.mathematics.problems.continuous import ALGEBRA, GEOMETRY, PRECALCULUS
+from laconic.envs.families.mathematics.problems.discrete import COUNTING, NUMBER_THEORY
 from laconic.envs.families.mathematics.problems.tex import Family
 from laconic.envs.task import Split, Task
 
@@ -35,11 +30,11 @@ DISTRACTORS = (0, 4)
 """Minimum and maximum distractors; at most one from each other subject."""
 FAMILIES: Mapping[str, Mapping[int, tuple[Family, ...]]] = MappingProxyType(
     {
-        "algebra": {1: (level_one.algebra,), **algebra.FAMILIES},
-        "number_theory": {1: (level_one.number_theory,), **number_theory.FAMILIES},
-        "counting": {1: (level_one.counting,), **counting.FAMILIES},
-        "geometry": {1: (level_one.geometry,), **geometry.FAMILIES},
-        "precalculus": {1: (level_one.precalculus,), **precalculus.FAMILIES},
+        "algebra": {1: (level_one.algebra,), **ALGEBRA},
+        "number_theory": {1: (level_one.number_theory,), **NUMBER_THEORY},
+        "counting": {1: (level_one.counting,), **COUNTING},
+        "geometry": {1: (level_one.geometry,), **GEOMETRY},
+        "precalculus": {1: (level_one.precalculus,), **PRECALCULUS},
     }
 )
 """Functions that draw a problem, by subject and level."""

@@ -7,8 +7,7 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.envs.families.coding import generate
 from laconic.envs.families.coding.function import neighbors, run, shortened
-from laconic.envs.families.coding.generate import NAMES, items
-from laconic.envs.families.coding.puzzle import behavior
+from laconic.envs.families.coding.generate import NAMES, behavior, items
 
 
 @pytest.fixture(scope="module")

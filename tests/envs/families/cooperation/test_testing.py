@@ -5,7 +5,7 @@ import pytest
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.cooperation.testing import run, split
-from laconic.envs.sandbox.usage import ASLEEP
+from laconic.envs.sandbox.warden import ASLEEP
 
 EXAM = Exam("f", tuple(f"assert f({n}) == {n}" for n in range(6)), ("f",), seconds=10.0)
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.writing.abstracts import background, generate, invent, method
+from laconic.envs.families.writing.abstracts import HISTORY, background, generate, invent, method
 from laconic.envs.families.writing.measures import connectives, spaced_words
-from laconic.envs.families.writing.study import HISTORY
 
 
 def test_a_study_compares_two_data_sets_and_takes_two_steps() -> None:

@@ -12,7 +12,7 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.writing import posts, study
+from laconic.envs.families.writing import abstracts, posts
 from laconic.envs.families.writing.generate import Piece, draw
 from laconic.envs.families.writing.measures import spaced_words, words
 from laconic.envs.task import Task
@@ -155,6 +155,7 @@ def test_a_level_out_of_range_is_refused(level: Any) -> None:
 def test_the_tables_have_no_word_twice() -> None:
     tables = (posts.PEOPLE, posts.TIMES, posts.FEELINGS, posts.REACTIONS, posts.PLANS, posts.ASIDES)
     tables += tuple(column for plot in posts.PLOTS for column in plot[1:])
-    tables += (study.TASKS, study.SOURCES, study.USERS, study.WEAKNESSES, study.RIVALS, study.KINDS)
-    tables += (study.IDEAS, study.STEPS, study.FIRST_SOUNDS, study.LAST_SOUNDS, study.DATA)
+    names = ("TASKS", "SOURCES", "USERS", "WEAKNESSES", "RIVALS", "KINDS", "IDEAS", "STEPS")
+    names += ("FIRST_SOUNDS", "LAST_SOUNDS", "DATA")
+    tables += tuple(getattr(abstracts, name) for name in names)
     assert all(len(set(table)) == len(table) > 3 for table in tables)

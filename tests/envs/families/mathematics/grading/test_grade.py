@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from laconic.envs.families.mathematics.grading.grade import grade, plain
-from laconic.envs.families.mathematics.grading.pool import POOL, WALL_SECONDS
+from laconic.envs.families.mathematics.grading.grade import POOL, WALL_SECONDS, grade, plain
 
 EQUAL = [
     (r"\frac{1}{2}", "0.5"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from laconic import envs
-from laconic.envs.wrappers.full_transcript import FullTranscript
+from laconic.envs.wrappers.base import FullTranscript
 
 
 def test_an_agent_sees_all_it_has_read_and_said(make_signal: Any) -> None:

@@ -12,7 +12,7 @@ from places import DATA
 
 from laconic import envs
 from laconic.envs.errors import SourceError
-from laconic.envs.families.coding import references
+from laconic.envs.families.coding import base
 
 PROMPT = 'def twice(n):\n    """Return n twice."""\n'
 RIGHT = "    return n * 2\n"
@@ -87,7 +87,7 @@ def test_without_solutions_the_tests_have_to_reach_the_function(tmp_path):
 
 
 def test_slow_solutions_take_no_more_than_the_time_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(references, "MAX_SECONDS", 1.0)
+    monkeypatch.setattr(base, "MAX_SECONDS", 1.0)
     slow = "    import time\n    time.sleep(0.7)\n    return n * 2\n"
     path = rows(tmp_path, *[(f"{slow}    # {number}\n", CHECK) for number in range(9)])
     begun = time.monotonic()

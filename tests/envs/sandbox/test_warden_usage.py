@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from laconic.envs.sandbox import Limits, Program, run
-from laconic.envs.sandbox.usage import ASLEEP, ProcessUsage
+from laconic.envs.sandbox.warden import ASLEEP, ProcessUsage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 BUSY = "while True:\n    pass"

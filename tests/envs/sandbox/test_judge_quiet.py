@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.sandbox import Limits, Program, run
-from laconic.envs.sandbox.judge import compiled
-from laconic.envs.sandbox.quiet import NOTE, NOTE_ERROR, quiet
+from laconic.envs.sandbox.judge import NOTE, NOTE_ERROR, compiled, quiet
 
 LIMITS = Limits(seconds=60, cpu_seconds=20, idle_seconds=30)
 COUNTS = """

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from laconic.envs.families.mathematics.grading import pool as pools
-from laconic.envs.families.mathematics.grading.pool import GraderError, GraderPool
+from laconic.envs.families.mathematics.grading import grade as pools
+from laconic.envs.families.mathematics.grading.grade import GraderError, GraderPool
 
 ENDLESS = ("x+1", "9^{9^{9^9}}")
 
@@ -104,7 +104,7 @@ def test_processes_end_with_the_pool(pool: GraderPool) -> None:
 )
 def test_processes_end_with_the_program_however_it_ends(ending: str) -> None:
     program = (
-        "from laconic.envs.families.mathematics.grading.pool import POOL\n"
+        "from laconic.envs.families.mathematics.grading.grade import POOL\n"
         "assert POOL.verdict('x+1', '1+x') == 'yes'\n"
         f"print(POOL.pids[0], flush=True)\n{ending}"
     )

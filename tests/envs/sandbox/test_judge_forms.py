@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.sandbox.forms import needs
+from laconic.envs.sandbox.judge import needs
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.families.mathematics.grading.grade import grade
-from laconic.envs.families.mathematics.grading.typography import to_latex
+from laconic.envs.families.mathematics.grading.latex import to_latex
 
 
 @pytest.mark.parametrize(

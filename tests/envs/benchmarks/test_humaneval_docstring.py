@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from laconic.envs.families.coding.docstring import conditions
+from laconic.envs.benchmarks.humaneval import conditions
 
 
 def test_a_docstring_without_words_has_no_conditions():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.mathematics.problems.statements import cut
+from laconic.envs.families.mathematics.problems.original import cut
 
 
 @pytest.mark.parametrize(

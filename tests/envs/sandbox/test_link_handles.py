@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.sandbox.handles import Handle
+from laconic.envs.sandbox.link import Handle
 
 
 class Link:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from laconic.envs.families.cooperation.reading import Reading
+from laconic.envs.families.cooperation.schemes import Reading
 
 
 def read(*lines: str) -> Reading:

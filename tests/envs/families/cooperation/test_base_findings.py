@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.cooperation.findings import spelled, told
+from laconic.envs.families.cooperation.base import spelled, told
 
 NOTHING = {"points": {"auxiliary": 0.0, "main": 0.0}}
 BROKEN = {"points": {"auxiliary": 0.4, "main": 0.6, "syntax": 0.0}}

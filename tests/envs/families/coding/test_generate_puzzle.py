@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from laconic.envs.families.coding.function import Step, draw, neighbors, run
+from laconic.envs.families.coding.generate import behavior, puzzle
 from laconic.envs.families.coding.moves import MOVES
-from laconic.envs.families.coding.puzzle import behavior, puzzle
 
 
 def step(words: str, choice: object = None) -> Step:

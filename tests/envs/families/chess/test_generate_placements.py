@@ -4,7 +4,7 @@ import pytest
 
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
 
-from laconic.envs.families.chess.placements import side_to_move, tell  # noqa: E402
+from laconic.envs.families.chess.generate import side_to_move, tell  # noqa: E402
 
 
 def told(fen: str, move: str) -> tuple[list[str], list[str]]:
