@@ -88,7 +88,7 @@ class Request:
     max_thought_tokens: int | None = None
     """Maximum tokens of a thought before them. None: the environment takes no thoughts."""
     general: str = ""
-    """Beginning of the conversation's first text that all agents read alike; empty if unknown."""
+    """Beginning of the conversation's first text, the same for all agents; empty if unknown."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """The environment's info for the agent. Scripts may read it; language policies never do."""
 

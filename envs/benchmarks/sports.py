@@ -1,9 +1,9 @@
 """Sports Understanding: is a sentence about an athlete plausible? Real rows and generated ones.
 
-Rows are `{"input", "target"}` as in BIG-bench Hard, where the target is `yes` or `no`. They hold no
-facts, so everybody has the question and nothing else in both information modes. Generated sentences
-are about invented athletes and come with facts that `split` deals among the scouts. A critic makes
-sense under full information, with a schedule such as `[solver, critic, solver]`.
+Rows are `{"input", "target"}` as in BIG-bench Hard, where the target is `yes` or `no`. They have no
+facts, so all agents read only the question in both information modes. Generated sentences are about
+invented athletes and have facts that split information deals among the scouts. A critic makes sense
+under full information, with a schedule such as `[solver, critic, solver]`.
 
 Sources: BIG-bench (arXiv:2206.04615); Suzgun et al., "Challenging BIG-Bench Tasks and Whether
 Chain-of-Thought Can Solve Them" (arXiv:2210.09261).

@@ -17,8 +17,8 @@ Env: TypeAlias = ParallelEnv[str, Any, Any]
 Speaker = Callable[[Env, str, np.random.Generator], Any]
 """Maps an environment, an agent's name and a generator to the agent's next action."""
 Rule = Callable[[Callable[[], Env], Sequence[int]], None]
-"""Checks one rule on environments that the first argument makes, for the seeds of the second. The
-first line of its docstring is the rule."""
+"""Check of one rule, with a function that builds an environment, and seeds. The first line of its
+docstring is the rule."""
 
 MAX_STEPS = 1000
 """Steps after which an episode counts as endless."""

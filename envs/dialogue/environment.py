@@ -97,7 +97,7 @@ class Referee:
         return self.benchmark.score(self.task, self.graded())
 
     def ending(self, round: int, texts: Mapping[str, str], score: Score | None) -> Ending:
-        """Return the reason why the dialogue ends with this round; empty if it goes on.
+        """Return the reason why the dialogue ends with this round; empty if it continues.
 
         Of several endings the first counts, in the order commitment, score, silence, rounds,
         agreement. Agreement comes last because it takes grading, which the last round does anyway.

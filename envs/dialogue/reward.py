@@ -117,10 +117,10 @@ class Pay:
 
 
 Ending = Literal["", "answer", "score", "silence", "rounds", "budget", "rules"]
-"""Reason why an episode ended; empty while it goes on.
+"""Reason why an episode ended; empty while it runs.
 
-`answer`: those who answer have committed to one, or enough voters agree before the last round.
-`score`: the answers are as good as `stop_at` asks. `silence`: no agent spoke in a round. `rounds`:
+`answer`: the answering agents have committed, or enough voters agree before the last round.
+`score`: the score has reached `stop_at`. `silence`: no agent spoke in a round. `rounds`:
 the last round was played. `budget`: the episode budget is spent. `rules`: the world or game is
 over.
 """
@@ -133,9 +133,9 @@ class Outcome:
     pay: dict[str, Pay]
     """Pay of each agent for the round."""
     score: Score | None
-    """Score of the work so far; None where it was not graded."""
+    """Score of the work so far; None if it was not graded."""
     ended_by: Ending = ""
-    """Reason why the episode ended; empty while it goes on."""
+    """Reason why the episode ended; empty while it runs."""
     comments: Mapping[str, str] = field(default_factory=dict)
     """Text of the environment itself for each agent, below the messages; may be empty."""
 

@@ -105,7 +105,7 @@ def landlock_version() -> int:
 def restrict_files(
     readable: Sequence[str], writable: Sequence[str], listed: Sequence[str] = ()
 ) -> None:
-    """Give this process no files but these, for good; no TCP either where the kernel can.
+    """Restrict this process for good to these files, and to no TCP if the kernel supports it.
 
     Args:
         readable: folders and files to read and execute.

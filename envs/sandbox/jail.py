@@ -54,7 +54,7 @@ def readable() -> list[str]:
 def bubblewrap(
     limits: Mapping[str, float], work: str, *, filtered: bool, in_memory: bool
 ) -> list[str]:
-    """Return the command of bubblewrap, to be followed by the command that it runs.
+    """Return the command of bubblewrap; the command that it runs must follow.
 
     Args:
         limits: `file_kb`, the size of the work folder.

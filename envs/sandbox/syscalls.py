@@ -78,7 +78,7 @@ _REFUSED = {
     "mq_notify": (244, 184),
     "mq_getsetattr": (245, 185),
     "memfd_create": (319, 279),
-    # What is in the page cache, what is to be in it, and how much memory the machine has left.
+    # Reading and changing the page cache, and the free memory of the machine.
     "fadvise64": (221, 223),
     "readahead": (187, 213),
     "mincore": (27, 232),
@@ -110,8 +110,8 @@ _REFUSED = {
     "open_tree_attr": (467, 467),
     "file_setattr": (469, 469),
 }
-# Refused where a program reads the interpreter's own files. Landlock covers `truncate` from its
-# third version on; `getrusage` counts what was read from disk.
+# Refused if a program reads the interpreter's own files. Landlock covers `truncate` from its third
+# version on; `getrusage` counts bytes read from disk.
 _REFUSED_ON_DISK = {"truncate": (76, 45), "getrusage": (98, 165)}
 # Calls that do nothing and say that they succeeded: marks that Landlock does not cover on files
 # that the user owns, and locks, by which two programs could talk. Copying a file makes the former,

@@ -5,7 +5,7 @@ with other episodes of its task. One decision is one reply: the critic evaluates
 before a reply, and all tokens of the reply have one advantage. IPPO and MAPPO differ in the
 conversations that the critic sees (`learners.algorithms.critic`).
 
-Rewards between two replies of an agent belong to the first of them, whoever speaks meanwhile.
+Rewards between two replies of an agent belong to the first of them, even if others speak meanwhile.
 Rewards before its first reply belong to no decision. Rewards are discounted by the agent's own
 replies. The value after the last reply is 0, for a truncated episode too: it has spent its budget,
 so nothing can follow.

@@ -1,4 +1,4 @@
-"""Processes that train together, for the code that has to know of the others.
+"""Processes that train together, as seen by one of them.
 
 Every process holds all weights, draws the same tasks, plays its own share of a step's groups, and
 receives the groups of all others. So each computes advantages, divisors, moving averages, prices

@@ -62,9 +62,9 @@ class Start:
     )
     """Replies by agent and round that are played instead of asking the policy. With them an episode
     is replayed up to a round, or with one message changed. A function maps the request to a reply;
-    where it returns None, the policy is asked."""
+    if it returns None, the policy is asked."""
     max_rounds: int | None = None
-    """Rounds after which an episode that goes on is an error. None: `metadata["max_rounds"]` of the
+    """Maximum rounds; a longer episode is an error. None: `metadata["max_rounds"]` of the
     environment, or 1,000."""
 
 
@@ -78,7 +78,7 @@ class Listener:
         """Receive a reply of a `Streaming` policy."""
 
     def ended(self, place: int, episode: Episode) -> None:
-        """Receive a finished episode; the others may go on."""
+        """Receive a finished episode; others may still be running."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class AgentState:
     max_tokens: int | None = None
     """Tokens that its next message may have. None: no limit."""
     general: str = ""
-    """Beginning of its first text that all agents read alike."""
+    """Beginning of its first text, the same for all agents."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """Last info, without keys whose value is None."""
 
@@ -176,7 +176,7 @@ class EpisodeRunner:
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
         self._truncated = False
-        # Some environments go on listing agents that they terminated or truncated.
+        # Some environments still list agents that they terminated or truncated.
         self._ended: set[str] = set()
         self._read(observations, infos)
 
@@ -227,7 +227,7 @@ class EpisodeRunner:
                 an observation without a text, or adds an agent.
         """
         alive = [agent for agent in self._environment.agents if agent not in self._ended]
-        # Environments that go on listing ended agents may also ask for their actions.
+        # Environments that still list ended agents may also require their actions.
         actions = dict.fromkeys(self._environment.agents, "")
         sent = dict(actions)
         for request, reply in replies:

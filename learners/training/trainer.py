@@ -315,7 +315,7 @@ def microbatches_of_rank(
 ) -> list[tuple[list[TokenSequence], float]]:
     """Return this process's microbatches of a minibatch, with the factors of their losses.
 
-    Rows of tokens are dealt out by length, each with all of its sequences, so that processes have
+    Rows of tokens are assigned by length, each with all of its sequences, so that processes have
     equal work. With sharded weights all processes must make the same number of passes: extra passes
     have the factor 0, and the factor of the others turns the mean of gradients into a sum.
     """

@@ -49,7 +49,7 @@ UPDATES = 2
 
 
 def row(method: str, processes: Processes) -> dict[str, float]:
-    """The differences of one learner; the same on all processes."""
+    """Return the differences of one learner, the same on all processes."""
     cfg = compose(f"learner={method}", *SETTINGS)
     if cfg.learner.get("sharing") == "separate":
         cfg.agent.sharing = "separate"
@@ -59,18 +59,20 @@ def row(method: str, processes: Processes) -> dict[str, float]:
     groups: Any = None
     for those in (SINGLE_PROCESS, processes):
         policies = make_team(cfg).policies(environments[0])
-        models = [one.model for one in dict.fromkeys(policies.values())]
-        before = [one.detach().clone() for model in models for one in model.parameters()]
+        models = [policy.model for policy in dict.fromkeys(policies.values())]
+        before = [
+            parameter.detach().clone() for model in models for parameter in model.parameters()
+        ]
         learner = make_learner(cfg, policies, those)
         if groups is None:
             gather = getattr(learner, "collect", collect)
             groups = processes.main(lambda: gather(environments, policies, starts, GROUP, seed=1))  # noqa: B023
         for _ in range(UPDATES):
-            found = learner.update(groups)
-        metrics.append(found)
-        parameters = [one for model in models for one in model.parameters()]
-        gradients.append([whole(one.grad) for one in parameters])
-        weights.append([whole(one.detach()) for one in parameters])
+            result = learner.update(groups)
+        metrics.append(result)
+        parameters = [parameter for model in models for parameter in model.parameters()]
+        gradients.append([whole(parameter.grad) for parameter in parameters])
+        weights.append([whole(parameter.detach()) for parameter in parameters])
     alone, together = metrics
     return {
         "sequences": alone["sequences"],
@@ -83,19 +85,19 @@ def row(method: str, processes: Processes) -> dict[str, float]:
 
 
 def whole(tensor: Any) -> Any:
-    """A tensor, put together where it is sharded."""
+    """Return a whole tensor, gathered if it is sharded."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def largest(one: list[Any], other: list[Any]) -> float:
-    """The largest difference between tensors."""
+    """Return the largest difference between tensors."""
     # Whole again, weights in parts are on the CPU.
     pairs = [
-        (left.cpu(), right.cpu())
-        for left, right in zip(one, other, strict=True)
-        if left is not None
+        (first.cpu(), right.cpu())
+        for first, right in zip(one, other, strict=True)
+        if first is not None
     ]
-    return max(float((left - right).abs().max()) for left, right in pairs)
+    return max(float((first - right).abs().max()) for first, right in pairs)
 
 
 def main() -> None:
@@ -104,20 +106,20 @@ def main() -> None:
     parser.add_argument("learners", nargs="+", help="names of conf/learner")
     parser.add_argument("--json", action="store_true", help="print JSON Lines")
     parser.add_argument("--chunk", type=int, default=logprobs.CHUNK, help="logits at a time")
-    wanted = parser.parse_args()
-    logprobs.CHUNK = wanted.chunk
+    args = parser.parse_args()
+    logprobs.CHUNK = args.chunk
     every = launched()
     backend = torch.distributed.get_backend() if every.count > 1 else "none"
-    for name in wanted.learners:
-        found = row(name, every)
+    for name in args.learners:
+        result = row(name, every)
         if not every.is_main:
             continue
-        if wanted.json:
+        if args.json:
             about = {"learner": name, "processes": every.count, "backend": backend}
-            print(json.dumps(about | found), flush=True)
+            print(json.dumps(about | result), flush=True)
         else:
-            shown = "  ".join(f"{key} {value:.7g}" for key, value in found.items())
-            print(f"{name:20} {every.count} processes  {shown}", flush=True)
+            output = "  ".join(f"{key} {value:.7g}" for key, value in result.items())
+            print(f"{name:20} {every.count} processes  {output}", flush=True)
     every.close()
 
 

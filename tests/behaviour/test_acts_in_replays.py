@@ -1,4 +1,4 @@
-"""Counterfactual credit leaves what an agent did, and takes away what it said."""
+"""Counterfactual credit keeps an agent's act and removes its message."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Talker:
     """fisher_0 proposes 10 each and passes the word to who ends the talk; who hears it obeys."""
 
     def reply(self, requests, *, seed, greedy):
-        return [Reply(self.said(one)) for one in requests]
+        return [Reply(self.said(request)) for request in requests]
 
     def said(self, request):
         facts = request.info["facts"]
         if facts["harvest"]:
-            heard = "10 each" in " ".join((*request.texts, request.text))
-            fair = heard or facts["month"] == 0 or request.agent == "fisher_0"
+            text = "10 each" in " ".join((*request.texts, request.text))
+            fair = text or facts["month"] == 0 or request.agent == "fisher_0"
             return f"> catch {10 if fair else 20}"
         return "10 each.\n> next fisher_4" if request.agent == "fisher_0" else "> end"
 
@@ -38,7 +38,7 @@ def players():
 def test_the_credit_of_a_message_is_what_its_words_changed_and_not_its_act(players):
     (group,) = silence()(*players, [Start(0)], 2, seed=0)
     turns = group.episodes[0].turns
-    (spoken,) = [one for one in turns if one.message and one.round == 1]
+    (spoken,) = [turn for turn in turns if turn.message and turn.round == 1]
     assert (spoken.agent, spoken.act) == ("fisher_0", "> next fisher_4")
     # Heard by four, the stock lasts: 50 units a month, of 120 each. Unheard, the four want 80 and
     # the first 10 of 100: 90 units in all instead of 50. Three tokens cost 1/120 each.
@@ -49,8 +49,8 @@ def test_the_credit_of_a_message_is_what_its_words_changed_and_not_its_act(playe
 def test_the_worth_of_beginnings_keeps_the_act_too(players):
     starts = [Start(0)]
     episodes = play(*players, starts, seed=0, greedy=True)
-    found, _ = worths(players, starts, episodes, players.environments[0].tokenize)
-    first = next(one for one in found if one.turn.round == 1)
+    result, _ = worths(players, starts, episodes, players.environments[0].tokenize)
+    first = next(one for one in result if one.turn.round == 1)
     assert len(first.pieces) == 3
     # A worth holds no price; only the whole proposal is understood.
     assert first.team[1] == 0.0

@@ -24,13 +24,13 @@ TRAIN = "laconic train "
 
 @pytest.fixture
 def blocks(code_blocks):
-    """The page's blocks of code."""
+    """Return the code blocks of the page."""
     return code_blocks(PAGE)
 
 
 @pytest.fixture
 def commands(blocks):
-    """The arguments of the page's trainings."""
+    """Return the arguments of the page's trainings."""
     lines = [line for block in blocks if block.kind == "sh" for line in block.code.splitlines()]
     trainings = [line.removeprefix(TRAIN) for line in lines if line.startswith(TRAIN)]
     # Those with a folder of choices are run below.
@@ -44,8 +44,8 @@ def test_every_command_trains_in_a_process_of_its_own(
     assert len(commands) == 4
     for number, command in enumerate(commands):
         folder = tmp_path / str(number)
-        replaced = tuple(one[1:] + "." for one in command if one.startswith("~"))
-        sizes = [one for one in small if not one.startswith(replaced)]
+        replaced = tuple(override[1:] + "." for override in command if override.startswith("~"))
+        sizes = [override for override in small if not override.startswith(replaced)]
         outcome = processes.run(
             "train",
             *command,
@@ -67,7 +67,7 @@ def test_the_environment_keeps_both_contracts_and_is_short(my_package, blocks):
 
     check_env(Password)
     parallel_api_test(Password(), num_cycles=30)
-    (code,) = [one.code for one in blocks if one.file == "my_package/password.py"]
+    (code,) = [block.code for block in blocks if block.file == "my_package/password.py"]
     assert len(code.splitlines()) < 60
 
 
@@ -111,8 +111,8 @@ def config_dir(my_package):
 def test_the_estimator_trains_by_its_yaml_and_by_its_name(
     run, my_package, small, rows, tmp_path, choice
 ):
-    wanted = [choice, *small, "train.steps=1"]
-    outcome = run("train", *config_dir(my_package), *wanted, f"hydra.run.dir={tmp_path}")
+    overrides = [choice, *small, "train.steps=1"]
+    outcome = run("train", *config_dir(my_package), *overrides, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 0, outcome.err
     assert "my_package.Ranks" in (tmp_path / "config.yaml").read_text()
     assert math.isfinite(rows(tmp_path / "metrics.jsonl")[-1]["learner/loss"])
@@ -126,7 +126,7 @@ def test_the_benchmark_has_twenty_tasks_each_with_one_right_answer(my_package):
     tasks = [task for part in parts for task in part]
     assert len({task.text for task in tasks}) == 20
     for task in tasks:
-        free = [set(re.findall(r"[0-9]+", one)) for one in task.statements]
+        free = [set(re.findall(r"[0-9]+", statement)) for statement in task.statements]
         assert len(free) == 3 and set.intersection(*free) == {task.answer}
 
 
@@ -144,9 +144,9 @@ def test_the_benchmark_grades_the_last_mark(my_package):
         "": False,
         f"{right}0": False,
     }
-    for said, solved in graded.items():
-        score = MEETINGS.score(task, {"solver_0": said})
-        assert (score.solved, score.value) == (solved, float(solved)), said
+    for message, solved in graded.items():
+        score = MEETINGS.score(task, {"solver_0": message})
+        assert (score.solved, score.value) == (solved, float(solved)), message
     assert MEETINGS.committed(f"well {right}!") == right
 
 
@@ -159,7 +159,7 @@ def test_the_environment_of_the_benchmark_keeps_the_contract(my_package):
 def test_the_benchmark_trains_and_is_solved_by_scripts_by_its_yaml(
     run, my_package, small, rows, tmp_path
 ):
-    sizes = [one for one in small if not one.startswith("env.")]
+    sizes = [override for override in small if not override.startswith("env.")]
     chosen = [*config_dir(my_package), "env=meetings"]
     outcome = run("train", *chosen, *sizes, "train.steps=1", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
@@ -219,7 +219,7 @@ class Guests(ParallelEnv):
 def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leave_early(
     run, small, rows, tmp_path
 ):
-    sizes = [one for one in small if not one.startswith("env.")]
+    sizes = [override for override in small if not override.startswith("env.")]
     target = f"+env._target_={__name__}.Guests"
     folder = f"hydra.run.dir={tmp_path}/run"
     outcome = run("train", "~env", target, *sizes, "train.steps=2", "report=true", folder)
@@ -230,9 +230,9 @@ def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leav
     assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
     assert all(0.0 <= row["train/reward"] <= 4.0 for row in metrics[1:])
     # What its infos do not tell is left out of the figures, and of what is made of them.
-    told = {name.partition("/")[2] for row in metrics for name in row}
-    assert told.isdisjoint({"accuracy", "tokens_said", "tokens_read", "price"})
-    assert "reward" in told and (tmp_path / "run" / "report.html").exists()
+    names = {name.partition("/")[2] for row in metrics for name in row}
+    assert names.isdisjoint({"accuracy", "tokens_said", "tokens_read", "price"})
+    assert "reward" in names and (tmp_path / "run" / "report.html").exists()
     card = (tmp_path / "run" / "policy" / "README.md").read_text()
     assert "tokens said" not in card and "price" not in card.partition("## Settings")[0]
 
@@ -246,10 +246,10 @@ class Strangers(Guests):
 def test_agents_of_any_name_have_weights_of_their_own_within_the_run_and_are_loaded_again(
     run, small, rows, tmp_path
 ):
-    sizes = [one for one in small if not one.startswith("env.")]
+    sizes = [override for override in small if not override.startswith("env.")]
     target, folder = ["~env", f"+env._target_={__name__}.Strangers"], tmp_path / "run"
-    wanted = [*target, *sizes, "agent.sharing=separate", "train.steps=1"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    overrides = [*target, *sizes, "agent.sharing=separate", "train.steps=1"]
+    outcome = run("train", *overrides, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     assert [place.name for place in tmp_path.iterdir()] == ["run"]
     policies = sorted(path.parent for path in folder.rglob("config.json"))
@@ -273,7 +273,7 @@ class Numbered(Strangers):
 
 
 def test_agents_without_names_are_refused_in_a_line_that_leaves_nothing(run, small, tmp_path):
-    sizes = [one for one in small if not one.startswith("env.")]
+    sizes = [override for override in small if not override.startswith("env.")]
     target = ["~env", f"+env._target_={__name__}.Numbered"]
     outcome = run("train", *target, *sizes, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
@@ -283,16 +283,16 @@ def test_agents_without_names_are_refused_in_a_line_that_leaves_nothing(run, sma
 
 def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_folder, rows, tmp_path):
     target = "+env._target_=my_package.Password"
-    wanted = ["evaluation.tasks=3", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}"]
-    outcome = run("evaluate", "~env", target, *wanted, "agent.sampling.max_reply_tokens=4")
+    overrides = ["evaluation.tasks=3", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}"]
+    outcome = run("evaluate", "~env", target, *overrides, "agent.sampling.max_reply_tokens=4")
     assert outcome.code == 0, outcome.err
     assert len(rows(tmp_path / "episodes.jsonl")) == 3
 
 
 def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small, tmp_path):
-    sizes = [one for one in small if not one.startswith("env.")]
-    given = ["~env", "+env._target_=my_package.Password", "learner/price=ramp", *sizes]
-    outcome = run("train", *given, f"hydra.run.dir={tmp_path}")
+    sizes = [override for override in small if not override.startswith("env.")]
+    overrides = ["~env", "+env._target_=my_package.Password", "learner/price=ramp", *sizes]
+    outcome = run("train", *overrides, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
     assert "learner.price (Ramp)" in outcome.message and "Password has none" in outcome.message
 
@@ -300,9 +300,13 @@ def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small,
 def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(
     run, policy_folder, tmp_path
 ):
-    wanted = ["evaluation.tasks=2", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}/c"]
+    overrides = [
+        "evaluation.tasks=2",
+        f"agent.model={policy_folder}",
+        f"hydra.run.dir={tmp_path}/c",
+    ]
     target = f"+env._target_={__name__}.Guests"
-    outcome = run("compare", "~env", target, *wanted, "agent.sampling.max_reply_tokens=4")
+    outcome = run("compare", "~env", target, *overrides, "agent.sampling.max_reply_tokens=4")
     assert outcome.code == 0, outcome.err
     rows = json.loads((tmp_path / "c" / "comparison.json").read_text())["entries"]
     states = {row["name"]: row["state"] for row in rows}

@@ -1,4 +1,4 @@
-"""Teams on generated functions: who passes on what matters solves, whoever is silent does not."""
+"""Teams on generated functions: they solve a task only if relevant steps are passed on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from laconic.learners.rollout.play import Start, play
 
 @pytest.fixture(params=["humaneval", "mbpp"])
 def env(request):
-    """A coder and testers who hold the steps, and others, of functions of all levels."""
+    """Return a coder and testers that hold the steps, and others, of functions of all levels."""
     return envs.make(
         request.param,
         tasks=12,

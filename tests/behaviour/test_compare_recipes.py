@@ -24,11 +24,11 @@ def compared(run, tmp_path):
         folder = tmp_path / "run"
         outcome = run("compare", *SMALL, f"entry=[{','.join(names)}]", f"hydra.run.dir={folder}")
         assert outcome.code == 0, outcome.err
-        found = json.loads((folder / "comparison.json").read_text())["entries"]
-        assert {row["state"] for row in found} == {"finished"}
+        entries = json.loads((folder / "comparison.json").read_text())["entries"]
+        assert {row["state"] for row in entries} == {"finished"}
         with open(folder / "coordination.csv", newline="") as file:
             coordination = {row["entry"]: row for row in csv.DictReader(file)}
-        return {row["name"]: row for row in found}, coordination
+        return {row["name"]: row for row in entries}, coordination
 
     return call
 
@@ -50,8 +50,8 @@ def test_the_architectures_of_agent_scaling_share_out_the_budget_over_their_turn
 
 def test_helpers_of_a_hybrid_hear_one_another_and_then_the_hub_hears_them():
     env = OmegaConf.load(EXTRAS_CONF / "entry" / "hybrid.yaml").env
-    asked, ring, told = hearing_by_round(env.topology, agent_names(env.team))
-    assert asked == told and set(told["solver_0"]) == {"helper_0", "helper_1", "helper_2"}
+    hears, ring, told = hearing_by_round(env.topology, agent_names(env.team))
+    assert hears == told and set(told["solver_0"]) == {"helper_0", "helper_1", "helper_2"}
     assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_2")
 
 
@@ -64,8 +64,8 @@ def test_a_second_pass_a_society_and_characters_play(compared, tmp_path):
         OmegaConf.load(tmp_path / "run" / name / "config.yaml").env for name in ("draft", "revise")
     ]
     assert [(env.budget.message, env.budget.episode) for env in envs] == [(96, 192)] * 2
-    said = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
-    assert said["revise"] == said["draft"] + said["resolve"] > said["resolve"]
+    counts = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
+    assert counts["revise"] == counts["draft"] + counts["resolve"] > counts["resolve"]
 
 
 def test_characters_and_their_controls_have_equally_many_words():

@@ -37,7 +37,7 @@ from laconic.learners.prices.schedule import Price
 YAMLS = configs()
 PROGRAMS = sorted(configs("*.yaml"))
 NO_CHOICES = ("env/base/", "hook/")
-"""What environments inherit, and what extras add to a program of the same name."""
+"""Groups that environments inherit, and groups that extras add to a program of the same name."""
 OPTIONS = sorted(name for name in YAMLS if "/" in name and not name.startswith(NO_CHOICES))
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
@@ -55,7 +55,7 @@ NEEDS = {
     "learner/collect/recorded": ["learner=imitation", "learner.collect.folder=a-folder"],
     "learner/collect/teacher": ["learner=imitation"],
 }
-"""What an option leaves to the user, or a program to Hydra while it runs."""
+"""Keys that an option leaves to the user, or a program to Hydra at run time."""
 WHOLE = ("experiment/", "entry/", "hook/")
 """Experiments, entries and hooks change settings on purpose; they are built, not compared with
 defaults."""
@@ -78,21 +78,21 @@ DELIBERATE = {
 
 
 PACKAGES = ("optimizer/adamw8bit",)
-"""What needs a package (and a device) that the tests do without."""
+"""Options that need a package or a device that the tests lack."""
 
 
 @functools.cache
 def groups_of(program: str) -> set[str]:
-    """The groups that a program lets choose from."""
+    """Return the groups of a program's choices."""
     listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
     names = [next(iter(one)) for one in listed if isinstance(one, dict)]
     return {name.removeprefix("override ").removeprefix("optional ") for name in names}
 
 
 def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
-    """What a target may be given, with what it passes on to its bases or to the environment."""
-    found = resolve_name(target)
-    makers = [found, *(found.__mro__[1:-1] if inspect.isclass(found) else ())]
+    """Return the parameters of a target, with those it passes to its bases or the environment."""
+    result = resolve_name(target)
+    makers = [result, *(result.__mro__[1:-1] if inspect.isclass(result) else ())]
     if target == "laconic.envs.make":
         # The settings of an environment, and those of worlds, which share no name with them.
         makers += [*map(worlds.world, worlds.names()), WorldEnv, DialogueEnv]
@@ -149,9 +149,9 @@ def composed(composed_once):
 
 
 def build(cfg: Any, folder: Path) -> dict[str, Any]:
-    """Build whatever a configuration has, as the programs do."""
+    """Build all parts of a configuration, as the programs do."""
     weights = [torch.zeros(1, requires_grad=True)]
-    given: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    parameters: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         "env": ((), {"split": "train", "tasks": 4}),
         "optimizer": ((weights,), {"_partial_": False}),
         "learner": (({}, torch.optim.SGD), {"_partial_": False}),
@@ -159,7 +159,7 @@ def build(cfg: Any, folder: Path) -> dict[str, Any]:
     built = {}
     for key, node in cfg.items():
         if OmegaConf.is_dict(node) and "_target_" in node:
-            arguments, settings = given.get(key, ((), {}))
+            arguments, settings = parameters.get(key, ((), {}))
             built[key] = instantiate(node, *arguments, _convert_="all", **settings)
     if "logger" in cfg:
         built["logger"] = open_loggers(cfg.logger, folder)
@@ -168,7 +168,7 @@ def build(cfg: Any, folder: Path) -> dict[str, Any]:
 
 
 def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every node that names a constructor."""
+    """Yield every node that names a constructor."""
     if isinstance(value, Mapping):
         if "_target_" in value:
             yield value
@@ -185,12 +185,14 @@ def what_makes(option: str) -> dict[str, Any]:
     said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(YAMLS[option]))
     defaults = said.pop("defaults", [])
     if "_target_" in said:
-        parts = [key.partition("@")[2] for one in defaults if isinstance(one, dict) for key in one]
+        parts = [
+            key.partition("@")[2] for entry in defaults if isinstance(entry, dict) for key in entry
+        ]
         differs = OmegaConf.create()
         for part in filter(None, parts):
             OmegaConf.update(differs, part, OmegaConf.select(OmegaConf.create(said), part) or {})
         return OmegaConf.to_container(differs)
-    listed = [one for one in defaults if isinstance(one, str)]
+    listed = [entry for entry in defaults if isinstance(entry, str)]
     names = [one.removesuffix("@_here_") for one in listed if one != "_self_"]
     group = option.rpartition("/")[0]
     # Options of its own group are named without it.
@@ -199,16 +201,16 @@ def what_makes(option: str) -> dict[str, Any]:
 
 
 def lies_in(option: str) -> str:
-    """The part of a configuration that an option's settings go to."""
+    """Return the part of a configuration that has an option's settings."""
     everywhere = "# @package _global_" in YAMLS[option].read_text()
     return "" if everywhere else option.rpartition("/")[0].replace("/", ".")
 
 
-def leave_out(cfg: dict[str, Any], where: str, said: Mapping[str, Any]) -> None:
-    """Take every setting of a part of the configuration that an option says."""
+def leave_out(cfg: dict[str, Any], where: str, settings: Mapping[str, Any]) -> None:
+    """Remove an option's settings from a part of the configuration."""
     for key in filter(None, where.split(".")):
         cfg = cfg[key]
-    for name, value in said.items():
+    for name, value in settings.items():
         if isinstance(value, Mapping) and isinstance(cfg.get(name), Mapping):
             leave_out(cfg, name, value)
         else:
@@ -216,7 +218,7 @@ def leave_out(cfg: dict[str, Any], where: str, said: Mapping[str, Any]) -> None:
 
 
 def chosen_in(program: str, option: str) -> set[str]:
-    """The options that a program composes when one of them is given."""
+    """Return the options that a program composes if one of them is given."""
     listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
     usual = {group: name for one in listed if isinstance(one, dict) for group, name in one.items()}
     group, _, name = option.rpartition("/")
@@ -227,7 +229,7 @@ def chosen_in(program: str, option: str) -> set[str]:
 
 
 def plain(value: Any) -> Any:
-    """A constructor's default as yaml writes it."""
+    """Return a constructor's default as yaml writes it."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -324,9 +326,9 @@ def test_an_environment_of_a_users_own_may_inherit_too(composed, tmp_path):
 
 def test_what_differs_on_purpose_still_exists():
     for target, keys in DELIBERATE.items():
-        known = {*parameters_of(target)}
-        takes_more = "settings" in known
-        assert takes_more or set(keys) <= known, target
+        parameters = {*parameters_of(target)}
+        takes_more = "settings" in parameters
+        assert takes_more or set(keys) <= parameters, target
 
 
 @pytest.mark.parametrize("path", sorted(YAMLS.values()), ids=lambda path: path.stem)
@@ -362,8 +364,10 @@ def test_a_hidden_setting_is_taken_by_its_class_and_set_without_a_plus_sign(comp
         node = node[parts.pop(0)]
     assert parts[0] not in node
     if "_target_" in node:
-        taken = parameters_of(str(node["_target_"]))
-        assert parts[0] in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
+        parameters = parameters_of(str(node["_target_"]))
+        assert parts[0] in parameters or any(
+            value.kind is value.VAR_KEYWORD for value in parameters.values()
+        )
     (argument,) = accept_hidden([f"{key}=7"])
     assert OmegaConf.select(composed("train", argument), key) == 7
 

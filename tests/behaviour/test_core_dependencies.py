@@ -1,4 +1,4 @@
-"""The core trains without the packages of the extras, and says in one line what it leaves out."""
+"""The core trains without the packages of extras, and names missing parts in one line."""
 
 from __future__ import annotations
 

@@ -136,11 +136,11 @@ def test_a_failed_sync_ends_the_run_with_the_reason_and_keeps_its_checkpoints(
 def test_a_server_that_is_restarted_during_training_changes_nothing(
     run, arguments, server, served, timeless, tmp_path, rows
 ):
-    folder, begun = tmp_path / "run", len(server.asked)
+    folder, request_count = tmp_path / "run", len(server.asked)
 
     def disturb():
         for count in (60, 150):
-            while len(server.asked) < begun + count:
+            while len(server.asked) < request_count + count:
                 time.sleep(0.005)
             server.kill()
             time.sleep(0.2)
@@ -199,8 +199,8 @@ def test_a_comparison_by_an_engine_has_the_same_rows(run, server, policy_folder,
         outcome = run("compare", *settings, f"engine={name}", *engine, f"hydra.run.dir={folder}")
         assert outcome.code == 0, outcome.err
         entries[name] = entries_of(folder)
-    asked = len(server.paths("/v1/completions"))
-    assert asked > before
+    request_count = len(server.paths("/v1/completions"))
+    assert request_count > before
     assert entries["vllm"] == entries["own"]
     assert set(entries["own"]) == {"team", "single", "silent"}
     # The scripted entry sends no request.
@@ -211,7 +211,7 @@ def test_a_comparison_by_an_engine_has_the_same_rows(run, server, policy_folder,
         "engine=vllm",
         f"hydra.run.dir={tmp_path / 'silent'}",
     )
-    assert outcome.code == 0 and len(server.paths("/v1/completions")) == asked
+    assert outcome.code == 0 and len(server.paths("/v1/completions")) == request_count
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from laconic import envs
 
 @pytest.fixture(params=envs.names())
 def name(request):
-    """Every environment there is."""
+    """Return each environment."""
     return request.param
 
 

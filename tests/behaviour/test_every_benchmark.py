@@ -25,25 +25,25 @@ from laconic.experiments.command_line.cli import CONF
 
 @pytest.fixture(params=envs.names("benchmarks"), scope="module")
 def benchmark(request: pytest.FixtureRequest) -> Benchmark:
-    """Every benchmark there is."""
+    """Return each benchmark."""
     return envs.benchmark(request.param)
 
 
 @pytest.fixture(scope="module")
 def tasks(benchmark: Benchmark) -> tuple[Task, ...]:
-    """A few of its generated tasks."""
+    """Return a few generated tasks of the benchmark."""
     return benchmark.generate(0, 12)
 
 
 @pytest.fixture(scope="module")
 def settings(benchmark: Benchmark) -> Any:
-    """Those of its yaml."""
+    """Return the settings of its yaml."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=[f"env={benchmark.name}"])
-    found = OmegaConf.to_container(cfg.env, resolve=True)
-    for node in (found, found["budget"], found["reward"]):
+    result = OmegaConf.to_container(cfg.env, resolve=True)
+    for node in (result, result["budget"], result["reward"]):
         node.pop("_target_")
-    return found
+    return result
 
 
 MODES = [pytest.param("full", marks=pytest.mark.slow), "split"]
@@ -84,8 +84,8 @@ def test_every_task_is_solved_by_what_its_source_answers_and_by_nothing_less(
         assert benchmark.score(task, {agent: answer_of(task, agent) for agent in answerers}).solved
         worthless = [dict.fromkeys(answerers, text) for text in ("", "#### ?", "\ud800\x00")]
         for empty in ({}, *worthless):
-            found = benchmark.score(task, empty)
-            assert (found.value, found.solved) == (0.0, False), empty
+            score = benchmark.score(task, empty)
+            assert (score.value, score.solved) == (0.0, False), empty
         assert benchmark.committed("") is benchmark.committed("#### ?") is None
 
 
@@ -96,25 +96,25 @@ def test_a_team_that_says_what_matters_solves_the_task(make: Any) -> None:
         observations, _ = env.reset(seed=0, options={"task": key})
         flags = task.relevant or (True,) * len(task.statements)
         while env.agents:
-            said = {
+            messages = {
                 agent: words_that_matter(env, task, agent, flags)
                 for agent in env.agents
                 if observations[agent]["tokens_left"][0]
             }
-            observations, *_, infos = env.step(said)
-            assert not any(info["cut"] for info in infos.values()), said
+            observations, *_, infos = env.step(messages)
+            assert not any(info["cut"] for info in infos.values()), messages
         assert all(info["solved"] and info["score"] > 0 for info in infos.values()), task
 
 
 def words_that_matter(env: Any, task: Task, agent: str, flags: Any) -> str:
-    """An answer, or what matters of a share, for once."""
+    """Return an answer, or the relevant statements of a share, once."""
     if agent in env.answering:
         return answer_of(task, agent)
     return env.benchmark.separator.join(task.statements[i] for i in env.shares[agent] if flags[i])
 
 
 def answer_of(task: Task, agent: str) -> str:
-    """The reference answer, or the best draft of the agent's part in a joint work."""
+    """Return the reference answer, or the best draft of the agent's role."""
     return task.drafts[role_of(agent)][0] if task.drafts else task.answer_text
 
 
@@ -152,8 +152,8 @@ def test_parts_share_no_task_over_several_seeds(benchmark: Benchmark) -> None:
 
 def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Any) -> None:
     for name in {*signature(benchmark.generator).parameters} - {"count", "split"}:
-        said = f"setting of env.generator '{name[:-1]}'. Did you mean '{name}'"
-        with pytest.raises(UnknownNameError, match=said):
+        message = f"setting of env.generator '{name[:-1]}'. Did you mean '{name}'"
+        with pytest.raises(UnknownNameError, match=message):
             benchmark.generate(0, 1, **{name[:-1]: 1})
 
 
@@ -183,7 +183,7 @@ def test_a_bad_source_is_refused_by_its_name(
 
 def test_every_role_reads_what_it_is_to_do(benchmark: Benchmark) -> None:
     assert len(benchmark.roles) == len(set(benchmark.roles)) >= 2
-    said = {benchmark.instructions(role) for role in (*benchmark.roles, "somebody")}
-    assert len(said) == len(benchmark.roles) + 1
-    assert all(50 < len(text) < 600 for text in said)
+    texts = {benchmark.instructions(role) for role in (*benchmark.roles, "somebody")}
+    assert len(texts) == len(benchmark.roles) + 1
+    assert all(50 < len(text) < 600 for text in texts)
     assert {benchmark.instructions(role, "brief") for role in benchmark.roles} == {""}

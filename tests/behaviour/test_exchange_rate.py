@@ -1,4 +1,4 @@
-"""One exchange rate in every environment: twice the price doubles what words cost, and no more."""
+"""One exchange rate in every environment: twice the price doubles the cost of words."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DRAWS = 4
 
 
 def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
-    """Two scripted episodes of one task at a price per 10 tokens, measured as a credit asks."""
+    """Play two scripted episodes of one task at a price per 10 tokens, measured for a credit."""
     reward = {**settings["reward"], "price": price, "normalizer": 10.0}
-    made = {**settings, "reward": Reward(**reward)}
-    environments = [envs.make(name, tasks=4, **made) for _ in range(2)]
+    arguments = {**settings, "reward": Reward(**reward)}
+    environments = [envs.make(name, tasks=4, **arguments) for _ in range(2)]
     script = "random" if name == "commons" else "verbose"
     policies = ScriptedTeam(script).policies(environments[0])
     collect = collector_for(Independent(), kind, "episode")

@@ -1,4 +1,4 @@
-"""Resuming with a checkpoint of somebody else's: one plain line, nothing run, nothing lost."""
+"""Resuming with an untrusted checkpoint: one line of error, nothing run, nothing lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Hostile:
 
 @pytest.fixture
 def folder(trained, tmp_path):
-    """A copy of a finished run that has its last checkpoint alone."""
+    """Return a copy of a finished run with its last checkpoint only."""
     shutil.copytree(trained[0], tmp_path / "run")
     for path in (tmp_path / "run" / "checkpoints").iterdir():
         if path.name != STEP:
@@ -57,15 +57,15 @@ def refused(run, small, folder):
 
     def resume() -> str:
         places = [folder / name for name in NAMES]
-        places += [one for one in (folder / "checkpoints").rglob("*") if one.is_file()]
+        places += [path for path in (folder / "checkpoints").rglob("*") if path.is_file()]
         before = {path: path.read_bytes() for path in places}
         outcome = run("train", *small, f"hydra.run.dir={folder}", "resume=true")
         assert outcome.code == 1
         assert {path: path.read_bytes() for path in places} == before
-        said = outcome.message.strip().splitlines()
-        assert said[-1].startswith("error: ")
-        assert len(said) == 1 or all("passed over" in line for line in said[:-1])
-        return said[-1]
+        output = outcome.message.strip().splitlines()
+        assert output[-1].startswith("error: ")
+        assert len(output) == 1 or all("passed over" in line for line in output[:-1])
+        return output[-1]
 
     return resume
 
@@ -76,9 +76,9 @@ def test_a_pickled_object_is_not_called(refused, folder, tmp_path, form):
     if form == "pickle":
         put(folder, pickle.dumps(state))
     else:
-        made = tmp_path / "made.pt"
-        torch.save(state, made, _use_new_zipfile_serialization=form == "torch")
-        put(folder, made.read_bytes())
+        path = tmp_path / "made.pt"
+        torch.save(state, path, _use_new_zipfile_serialization=form == "torch")
+        put(folder, path.read_bytes())
     assert "state.pt is not a state (UnpicklingError); take another one" in refused()
     assert not (tmp_path / "run-by-pickle").exists()
 
@@ -88,7 +88,7 @@ AGAIN = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("kept", "honest"),
+    ("remaining", "honest"),
     [
         (0, True),
         (-100, True),
@@ -98,8 +98,8 @@ AGAIN = pytest.mark.slow
         pytest.param(100, False, marks=AGAIN),
     ],
 )
-def test_a_truncated_file_is_refused_and_no_row_is_dropped(refused, folder, kept, honest):
-    put(folder, (folder / "checkpoints" / STEP / "state.pt").read_bytes()[:kept], honest)
+def test_a_truncated_file_is_refused_and_no_row_is_dropped(refused, folder, remaining, honest):
+    put(folder, (folder / "checkpoints" / STEP / "state.pt").read_bytes()[:remaining], honest)
     assert ("state.pt is not a state (" if honest else "no checkpoint in ") in refused()
 
 

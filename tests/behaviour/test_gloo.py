@@ -39,7 +39,7 @@ def compared(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     # Port 0 takes one that is free.
     count = ["--num_processes", "2", "--main_process_port", "0"]
     chunk = ["--chunk", "20000"] if parts else []
-    done = subprocess.run(
+    completed = subprocess.run(
         [*launch, *count, SCRIPT, "--json", *chunk, *METHODS],
         capture_output=True,
         text=True,
@@ -47,8 +47,8 @@ def compared(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
         env={**os.environ, **(FSDP if parts else {}), **ALONE},
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert completed.returncode == 0, completed.stderr
+    rows = [json.loads(line) for line in completed.stdout.splitlines() if line.startswith("{")]
     return {row["learner"]: row for row in rows}
 
 

@@ -79,19 +79,19 @@ def _file_graph() -> dict[str, set[str]]:
         names[name] = file
     graph = {}
     for file in names.values():
-        found = {
+        results = {
             names[module]
             for module in _imported(file.read_text(encoding="utf-8"), _package(file))
             if module in names
         }
         # `from package import module` names the package too, of which only the module is used.
-        used = {one for one in found if one.stem != "__init__" or not _parts_of(one, found)}
+        used = {one for one in results if one.stem != "__init__" or not _parts_of(one, results)}
         graph[_shown(file)] = {_shown(one) for one in used if one != file}
     return graph
 
 
-def _parts_of(package: Path, found: set[Path]) -> set[Path]:
-    return {one for one in found if one != package and package.parent in one.parents}
+def _parts_of(package: Path, result: set[Path]) -> set[Path]:
+    return {one for one in result if one != package and package.parent in one.parents}
 
 
 def _shown(path: Path) -> str:
@@ -119,13 +119,13 @@ def _circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-def _check_circles(graph: dict[str, set[str]], known: set[Edge]) -> None:
+def _check_circles(graph: dict[str, set[str]], edges: set[Edge]) -> None:
     rest = {
-        one: {other for other in others if (one, other) not in known}
-        for one, others in graph.items()
+        file: {other for other in others if (file, other) not in edges}
+        for file, others in graph.items()
     }
     assert _circle(rest) == []
-    for one, other in sorted(known):
+    for one, other in sorted(edges):
         assert other in graph.get(one, ()), f"take {one} -> {other} off the list"
         assert _circle({**rest, one: rest[one] | {other}}), f"take {one} -> {other} off the list"
 
@@ -136,18 +136,18 @@ def test_there_is_something_to_read():
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_nothing_is_imported_against_the_direction(package):
-    found = {}
+    results = {}
     for file in _files(package):
         text = file.read_text(encoding="utf-8")
         if names := _trespasses(text, FORBIDDEN[package], _package(file)):
-            found[_shown(file)] = names
-    assert found == {}
+            results[_shown(file)] = names
+    assert results == {}
 
 
 def test_no_configuration_of_the_core_names_an_extra():
     files = sorted((ROOT / "conf").rglob("*.yaml"))
     assert files
-    assert [_shown(one) for one in files if "laconic.extras" in one.read_text("utf-8")] == []
+    assert [_shown(path) for path in files if "laconic.extras" in path.read_text("utf-8")] == []
 
 
 def test_only_experiments_and_extras_see_hydra():
@@ -169,7 +169,7 @@ def test_no_folder_imports_in_a_circle_beyond_those_that_are_known():
 
 
 @pytest.mark.parametrize(
-    ("graph", "known", "stale"),
+    ("graph", "edges", "stale"),
     [
         ({"a": {"b"}, "b": {"a"}}, set(), "assert"),
         ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, {("c", "a")}, ""),
@@ -178,16 +178,16 @@ def test_no_folder_imports_in_a_circle_beyond_those_that_are_known():
         ({"a": {"b"}, "b": set()}, {("a", "b")}, "off the list"),
     ],
 )
-def test_a_new_circle_and_a_stale_exception_are_noticed(graph, known, stale):
+def test_a_new_circle_and_a_stale_exception_are_noticed(graph, edges, stale):
     if not stale:
-        _check_circles(graph, known)
+        _check_circles(graph, edges)
         return
     with pytest.raises(AssertionError, match=stale):
-        _check_circles(graph, known)
+        _check_circles(graph, edges)
 
 
 @pytest.mark.parametrize(
-    ("line", "package", "found"),
+    ("line", "package", "result"),
     [
         ("import torch.nn as nn", "envs", ["torch.nn"]),
         ("def f():\n    from transformers import x", "envs", ["transformers", "transformers.x"]),
@@ -211,5 +211,5 @@ def test_a_new_circle_and_a_stale_exception_are_noticed(graph, known, stale):
         ("from laconic.envs import make", "learners", []),
     ],
 )
-def test_the_reader_finds_imports_of_every_form(line, package, found):
-    assert _trespasses(line, FORBIDDEN[package], f"laconic.{package}") == found
+def test_the_reader_finds_imports_of_every_form(line, package, result):
+    assert _trespasses(line, FORBIDDEN[package], f"laconic.{package}") == result

@@ -1,4 +1,4 @@
-"""Several processes: what is refused before anything begins, and what accelerate is told."""
+"""Several processes: settings refused at the start, and settings passed to accelerate."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_a_learner_made_for_one_process_is_refused(outside):
         make_learner(cfg, {}, Two())
 
 
-@pytest.mark.parametrize("wanted", (["demand"], ["train", "-m", "seed=1,2"]))
-def test_what_runs_in_one_process_says_so(run, monkeypatch, tmp_path, wanted):
+@pytest.mark.parametrize("overrides", (["demand"], ["train", "-m", "seed=1,2"]))
+def test_what_runs_in_one_process_says_so(run, monkeypatch, tmp_path, overrides):
     for name, value in (("WORLD_SIZE", "2"), ("RANK", "0"), ("LOCAL_RANK", "0")):
         monkeypatch.setenv(name, value)
-    outcome = run(*wanted, f"hydra.sweep.dir={tmp_path}", f"hydra.run.dir={tmp_path}")
+    outcome = run(*overrides, f"hydra.sweep.dir={tmp_path}", f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
     assert "accelerate launch" in outcome.err
 
@@ -90,20 +90,20 @@ def test_one_process_where_several_were_asked_for_is_told_of(run, monkeypatch, t
 def test_the_page_finds_the_settings_from_any_folder(tmp_path):
     page = (ROOT / "docs" / "scaling.md").read_text("utf-8")
     (code, rest) = re.findall(r'--config_file "\$\(python -c "(.*)"\)(.*?)"', page)[0]
-    found = subprocess.check_output(
+    completed = subprocess.check_output(
         [sys.executable, "-c", code],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         text=True,
     )
-    assert Path(found.strip() + rest).resolve() == LAUNCH / "cpu.yaml"
+    assert Path(completed.strip() + rest).resolve() == LAUNCH / "cpu.yaml"
 
 
 def test_the_settings_are_packed_into_a_wheel():
     packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     patterns = packed["package-data"]["laconic.experiments"]
-    found = {path for one in patterns for path in LAUNCH.parent.glob(one)}
-    assert set(LAUNCH.iterdir()) <= found
+    paths = {path for one in patterns for path in LAUNCH.parent.glob(one)}
+    assert set(LAUNCH.iterdir()) <= paths
 
 
 def test_processes_draw_apart_and_the_first_one_as_if_it_were_alone():
@@ -163,8 +163,8 @@ def test_the_settings_of_fsdp_cut_the_model_at_its_layers(monkeypatch, policy_fo
     model = AutoModelForCausalLM.from_pretrained(policy_folder)
     names = sharding.layer_names(model, plugin)
     assert names == {"LlamaDecoderLayer"}
-    found = [one for one in model.modules() if type(one).__name__ in names]
-    assert len(found) == model.config.num_hidden_layers
+    results = [module for module in model.modules() if type(module).__name__ in names]
+    assert len(results) == model.config.num_hidden_layers
     plugin.transformer_cls_names_to_wrap = ["NoSuchLayer"]
     with pytest.raises(SettingError, match="names NoSuchLayer, and LlamaForCausalLM has no such"):
         sharding.shard(model, plugin, None)

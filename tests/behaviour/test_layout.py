@@ -23,13 +23,13 @@ PACKAGES = sorted(
 
 
 def modules(package: str) -> list[str]:
-    """The modules that lie directly in a package; the package itself counts if it defines much."""
+    """Return the modules directly in a package."""
     files = sorted((ROOT / package).glob("*.py"))
-    return [one.stem for one in files if one.stem != "__init__"]
+    return [path.stem for path in files if path.stem != "__init__"]
 
 
 def imported(test: Path) -> Iterator[str]:
-    """Dotted names of all that a test imports."""
+    """Yield the dotted names of a test's imports."""
     for node in ast.walk(ast.parse(test.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -49,10 +49,10 @@ def test_every_test_stands_where_a_module_stands(floor):
     lost = []
     for test in (TESTS / floor).rglob("test_*.py"):
         package = ROOT / test.parent.relative_to(TESTS)
-        known = {path.stem for path in package.iterdir()} | {package.name}
+        names = {path.stem for path in package.iterdir()} | {package.name}
         # `test_<module>.py`, or `test_<module>_<aspect>.py` where one file would be too long.
         name = test.stem.removeprefix("test_")
-        if not any(name == one or name.startswith(f"{one}_") for one in known):
+        if not any(name == one or name.startswith(f"{one}_") for one in names):
             lost.append(str(test.relative_to(ROOT)))
     assert lost == []
 
@@ -60,9 +60,9 @@ def test_every_test_stands_where_a_module_stands(floor):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_module_is_imported_by_a_test_that_stands_where_it_stands(package):
     tests = (TESTS / package).glob("test_*.py")
-    seen = {name for test in tests for name in imported(test)}
+    names = {name for test in tests for name in imported(test)}
     dotted = "laconic." + package.replace("/", ".")
-    assert [one for one in modules(package) if f"{dotted}.{one}" not in seen] == []
+    assert [module for module in modules(package) if f"{dotted}.{module}" not in names] == []
 
 
 def test_no_file_of_tests_is_too_long():
@@ -74,7 +74,7 @@ def test_no_file_of_tests_is_too_long():
 
 
 def checks(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> bool:
-    """Whether a statement checks something whichever way its conditions go."""
+    """Return whether a statement checks something on every path."""
     if isinstance(node, ast.Assert):
         return True
     if isinstance(node, ast.With) and "pytest.raises" in ast.unparse(node.items[0]):

@@ -7,7 +7,7 @@ import pytest
 METHODS = ("magrpo", "mc_grpo", "rae", "reinforce_plus_plus")
 """Those that share a group, weights or a baseline in a way of their own."""
 LIKE_OTHERS = ("agent_gspo", "dr_grpo", "dr_mas", "grpo", "gspo_token", "reinforce", "rloo")
-"""Those made of parts that others run: `gspo` is what all other tests run."""
+"""Those made of parts that others run: all other tests run `gspo`."""
 ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.schedule=all"]
 
 
@@ -16,8 +16,8 @@ ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.s
 )
 def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
     folder = tmp_path / "run"
-    wanted = [*small, f"learner={method}", "train.steps=1", "train.evaluate_every=null"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    overrides = [*small, f"learner={method}", "train.steps=1", "train.evaluate_every=null"]
+    outcome = run("train", *overrides, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     last = rows(folder / "metrics.jsonl")[-1]
     # Two tasks, two episodes and four agents who speak once: mc_grpo plays a third episode, which
@@ -66,20 +66,20 @@ def test_a_combination_that_cannot_work_fails_at_the_start_and_says_what_to_chan
 
 
 def test_magrpo_may_share_a_policy_if_it_is_told_to(run, small, tmp_path):
-    wanted = [*small, "learner=magrpo", "learner.sharing=shared", "train.steps=1"]
-    assert run("train", *wanted, f"hydra.run.dir={tmp_path}/run").code == 0
+    overrides = [*small, "learner=magrpo", "learner.sharing=shared", "train.steps=1"]
+    assert run("train", *overrides, f"hydra.run.dir={tmp_path}/run").code == 0
     assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
 
 
 @pytest.mark.slow
 def test_an_averages_run_is_resumed_as_if_it_had_never_stopped(run, small, tmp_path, timeless):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    wanted = [*small, "learner=rae", "train.evaluate_every=null"]
-    assert run("train", *wanted, f"hydra.run.dir={whole}").code == 0
-    assert run("train", *wanted, "train.steps=2", f"hydra.run.dir={parts}").code == 0
-    again = run("train", *wanted, "resume=true", f"hydra.run.dir={parts}")
+    overrides = [*small, "learner=rae", "train.evaluate_every=null"]
+    assert run("train", *overrides, f"hydra.run.dir={whole}").code == 0
+    assert run("train", *overrides, "train.steps=2", f"hydra.run.dir={parts}").code == 0
+    again = run("train", *overrides, "resume=true", f"hydra.run.dir={parts}")
     assert again.code == 0, again.err
-    steps = [timeless(one / "metrics.jsonl") for one in (whole, parts)]
+    steps = [timeless(part / "metrics.jsonl") for part in (whole, parts)]
     assert steps[0][1:3] == [
         {k: v for k, v in row.items() if k[:5] != "eval/"} for row in steps[1][1:3]
     ]

@@ -24,7 +24,7 @@ KINDS = {
 
 
 def looping(task, kind):
-    """A program of a kind; the late one answers the first call rightly."""
+    """Return a program of a kind; the late one answers the first call correctly."""
     name = task.details["exam"].name
     right = task.answer.replace(f"def {name}(", "def _right(")
     return KINDS[kind].replace("{name}", name).replace("{right}", right)
@@ -41,17 +41,17 @@ def test_looping_programs_end_at_the_pace_of_128_in_three_minutes_on_two_cores(n
         for task, kind in zip(tasks, list(KINDS) * COUNT, strict=False)
     ]
     sandbox.conditions()
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with ThreadPoolExecutor(32) as threads:
-        found = list(
+        scores = list(
             threads.map(
                 lambda pair: benchmark.score(pair[0], {agent: pair[1]}),
                 zip(tasks, answers, strict=True),
             )
         )
-    seconds = time.monotonic() - begun
-    assert not any(one.solved for one in found)
-    assert {one.detail["outcome"] for one in found} == {"timeout"}
+    seconds = time.monotonic() - start_time
+    assert not any(score.solved for score in scores)
+    assert {score.detail["outcome"] for score in scores} == {"timeout"}
     assert seconds < COUNT * 180 / 128 * 2 / min(2, cores())
 
 

@@ -31,10 +31,10 @@ print("played", ours.__name__)
 
 
 def call(*command, cwd, code=0):
-    """Run a command outside of any clone; gives what it printed."""
+    """Run a command outside of any clone; returns its output."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     ended = subprocess.run(
-        [str(one) for one in command],
+        [str(override) for override in command],
         cwd=cwd,
         env={**environment, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -54,7 +54,7 @@ def write(folder, files):
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A copy of the repository, so that nothing built lies in the tester's own."""
+    """Copy the repository, so that build output stays out of the working tree."""
     folder = tmp_path_factory.mktemp("clone") / "laconic"
     shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*LEFT))
     return folder
@@ -65,24 +65,24 @@ def wheel(clone, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     flags = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     call(sys.executable, "-m", "pip", "wheel", *flags, "-w", folder, clone, cwd=folder)
-    (found,) = folder.glob("laconic-*.whl")
-    return found
+    (path,) = folder.glob("laconic-*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
 def python(wheel, tmp_path_factory):
-    """The interpreter of an environment with the wheel in it, and nothing else of its own."""
+    """Return the interpreter of an environment with only the wheel installed."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
-    found = folder / "bin" / "python"
+    result = folder / "bin" / "python"
     (site(folder) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    install(found, wheel)
-    return found
+    install(result, wheel)
+    return result
 
 
 def site(environment):
-    (found,) = Path(environment).glob("lib/python*/site-packages")
-    return found
+    (path,) = Path(environment).glob("lib/python*/site-packages")
+    return path
 
 
 def install(python, wheel):
@@ -103,8 +103,8 @@ def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
         if path.is_file()
     ]
     # How the shipped policy was made is told in the repository.
-    made = {f"learners/agents/tiny/{one}" for one in ("RECIPE.md", "recipe.yaml", "log.jsonl")}
-    assert {one for one in held if f"laconic/{one}" not in names} <= made
+    paths = {f"learners/agents/tiny/{one}" for one in ("RECIPE.md", "recipe.yaml", "log.jsonl")}
+    assert {one for one in held if f"laconic/{one}" not in names} <= paths
     assert "laconic/py.typed" in names and "laconic/__main__.py" in names
     kinds = {Path(one).suffix for one in held}
     assert {".py", ".yaml", ".jinja", ".safetensors", ".json"} <= kinds
@@ -130,8 +130,8 @@ def test_the_programs_run_beside_folders_of_the_same_names(python, tmp_path):
     write(tmp_path, files)
     for command in (["-m", "laconic"], ["-m", "laconic.experiments.train"]):
         program = ["train"] if command[-1] == "laconic" else []
-        shown = call(python, *command, *program, "--cfg", "job", cwd=tmp_path)
-        assert "laconic.envs.make" in shown and "theirs" not in shown
+        output = call(python, *command, *program, "--cfg", "job", cwd=tmp_path)
+        assert "laconic.envs.make" in output and "theirs" not in output
     laconic = python.parent / "laconic"
     assert "tasks_per_step" in call(laconic, "train", "--cfg", "job", cwd=tmp_path)
     assert call(python, "-m", "experiments.train", cwd=tmp_path, code=1) == "theirs\n"
@@ -159,17 +159,17 @@ def test_the_cells_of_a_notebook_run_beside_folders_of_the_same_names(python, tm
     write(tmp_path, files)
     read = json.loads((tmp_path / "notebook.ipynb").read_text())["cells"]
     script = "\n".join(one["source"] for one in read if one["cell_type"] == "code")
-    said = call(python, "-c", script, cwd=tmp_path)
-    assert re.fullmatch(r"played laconic\.envs\n\w+_\d+ True\n", said)
+    output = call(python, "-c", script, cwd=tmp_path)
+    assert re.fullmatch(r"played laconic\.envs\n\w+_\d+ True\n", output)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_root_of_a_clone_says_what_to_import(part):
-    said = call(sys.executable, "-c", f"import {part}", cwd=ROOT, code=1)
-    last = said.splitlines()[-1]
+    output = call(sys.executable, "-c", f"import {part}", cwd=ROOT, code=1)
+    last = output.splitlines()[-1]
     assert last.startswith(f"ImportError: this folder is imported as laconic.{part}: write ")
 
 
 def test_a_program_by_its_former_module_says_what_to_call():
-    said = call(sys.executable, "-m", "experiments.train", cwd=ROOT, code=1)
-    assert "run `laconic train`" in said.splitlines()[-1]
+    output = call(sys.executable, "-m", "experiments.train", cwd=ROOT, code=1)
+    assert "run `laconic train`" in output.splitlines()[-1]

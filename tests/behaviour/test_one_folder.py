@@ -1,4 +1,4 @@
-"""Two programs never write to one folder, and what a killed one leaves says that it was killed."""
+"""Two programs never write to one folder, and the folder of a killed one says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_THE_FIRST_STEP = ("laconic.learners.agents.hf.HFPolicy.reply", 3, "before")
 
 
 def contents(folder):
-    """Every file with its bytes."""
+    """Return the bytes of every file."""
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -82,4 +82,4 @@ def test_two_runs_of_one_second_have_folders_of_their_own(name):
     hydra = OmegaConf.to_container(OmegaConf.load(configs("*.yaml")[name]).hydra, resolve=False)
     folders = [hydra[one]["dir"] for one in ("run", "sweep") if one in hydra]
     # Microseconds are in the name.
-    assert folders and all(one.endswith("-%f}") for one in folders)
+    assert folders and all(path.endswith("-%f}") for path in folders)

@@ -19,8 +19,8 @@ CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]
 
 @pytest.fixture
 def own(small):
-    """The usual small run with the user's algorithm in place of ours."""
-    return [*CHOICE, *(one for one in small if not one.startswith("learner."))]
+    """Return the overrides of a small run with the user's algorithm."""
+    return [*CHOICE, *(override for override in small if not override.startswith("learner."))]
 
 
 def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_evaluation(
@@ -39,8 +39,8 @@ def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_eval
 def test_it_has_settings_of_its_own(run, own, my_package, tmp_path, rows):
     folder = tmp_path / "run"
     # No episode beats its group by so much.
-    wanted = [*own, "+learner.margin=100", "train.steps=1"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    overrides = [*own, "+learner.margin=100", "train.steps=1"]
+    outcome = run("train", *overrides, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     assert rows(folder / "metrics.jsonl")[-1]["learner/imitated"] == 0.0
 
@@ -56,14 +56,14 @@ def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, my_package, tmp
 
 
 def weights_of(folder):
-    """The weights of a saved policy by name."""
+    """Return the weights of a saved policy by name."""
     return load_file(folder / "model.safetensors")
 
 
 def test_it_trains_the_policy_of_every_agent(run, own, my_package, policy_folder, tmp_path):
     folder = tmp_path / "run"
-    wanted = [*own, "agent.sharing=separate", "train.steps=2", "train.group_size=4"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    overrides = [*own, "agent.sharing=separate", "train.steps=2", "train.group_size=4"]
+    outcome = run("train", *overrides, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     before = weights_of(policy_folder)
     policies = [place for place in (folder / "policy").iterdir() if place.is_dir()]

@@ -22,7 +22,7 @@ PLAYERS = ("player_0", "player_1")
 
 @pytest.fixture
 def dilemma(my_package):
-    """The class of the game."""
+    """Return the class of the game."""
     from my_games import Dilemma
 
     return Dilemma

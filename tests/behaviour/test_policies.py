@@ -18,10 +18,10 @@ LORA = ["agent.sharing=lora", "agent.lora.rank=2"]
 
 @pytest.fixture
 def mixed(small, policy_folder) -> list[str]:
-    """A frozen solver; helpers that learn, and one of them follows a script."""
-    kept = [one for one in small if not one.startswith("agent.")]
+    """Return a team of a frozen solver, helpers that learn, and a helper that follows a script."""
+    remaining = [override for override in small if not override.startswith("agent.")]
     return [
-        *kept,
+        *remaining,
         *COUNTS,
         "agent=mixed",
         "+agent@agent.members.helper_1=scripted",
@@ -59,18 +59,18 @@ def test_adapters_are_trained_resumed_and_evaluated(run, small, tmp_path, timele
     outcome = run("train", *command, f"hydra.run.dir={whole}")
     assert outcome.code == 0, outcome.err
     trainers = state_of(whole)["learner"]["trainers"]
-    rates = [one["optimizer"]["param_groups"][0]["lr"] for one in trainers]
+    rates = [trainer["optimizer"]["param_groups"][0]["lr"] for trainer in trainers]
     assert rates == [1e-2, 1e-4, 1e-4, 1e-4]
-    assert all("lora_" in name for one in trainers for name in one["model"])
+    assert all("lora_" in name for trainer in trainers for name in trainer["model"])
     assert_resumes(run, command, whole, tmp_path / "cut", timeless)
     evaluated = run(
         "evaluate",
         *LORA,
         f"agent.model={whole}/policy",
         *(
-            one
-            for one in small
-            if one.startswith(("agent.sampling", "env.", "evaluation", "threads"))
+            override
+            for override in small
+            if override.startswith(("agent.sampling", "env.", "evaluation", "threads"))
         ),
         f"hydra.run.dir={tmp_path}/evaluated",
     )
@@ -102,17 +102,19 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (["agent.members.helper.frozen=true"], "no agent of the team has weights to train"),
         (["agent.optimizer={helpr: {lr: 1.0}}"], "Did you mean 'helper'"),
         (["agent.counted_by=solvr"], "Did you mean 'solver'"),
     ],
 )
-def test_mixed_teams_that_cannot_be_are_refused_at_the_start(run, mixed, tmp_path, overrides, said):
+def test_mixed_teams_that_cannot_be_are_refused_at_the_start(
+    run, mixed, tmp_path, overrides, message
+):
     outcome = run("train", *mixed, *overrides, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
-    assert said in outcome.message
+    assert message in outcome.message
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 

@@ -42,14 +42,14 @@ def every(name: str) -> list[Task]:
 
 
 def passed(tasks: list[Task], replies: list[str]) -> list[bool]:
-    """Whether each reply solves its task; replies without a program do not."""
+    """Return whether each reply solves its task; a reply without a program does not."""
     exams = [task.details["exam"] for task in tasks]
-    found = [exam.find(reply) for exam, reply in zip(exams, replies, strict=True)]
+    results = [exam.find(reply) for exam, reply in zip(exams, replies, strict=True)]
     right = dict.fromkeys(range(len(tasks)), False)
     # Slow solutions have limits of their own.
     for limits in {exam.limits for exam in exams}:
-        places = [at for at, exam in enumerate(exams) if exam.limits == limits and found[at]]
-        sheets = [exams[at].sheet(str(found[at])) for at in places]
+        places = [at for at, exam in enumerate(exams) if exam.limits == limits and results[at]]
+        sheets = [exams[at].sheet(str(results[at])) for at in places]
         with ThreadPoolExecutor(cores()) as threads:
             verdicts = list(threads.map(sandbox.run, sheets, [limits] * len(sheets)))
         for at, verdict in zip(places, verdicts, strict=True):
@@ -58,7 +58,7 @@ def passed(tasks: list[Task], replies: list[str]) -> list[bool]:
 
 
 def corrupted(task: Task) -> dict[str, str]:
-    """The gold solution of a task, broken in several ways."""
+    """Yield the gold solution of a task, broken in several ways."""
     name, code = task.details["exam"].name, task.answer
     return {
         "wrong name": re.sub(rf"\b{name}\b", f"{name}_", code),

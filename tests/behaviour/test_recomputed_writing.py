@@ -41,7 +41,7 @@ _ANY_PHRASE = re.compile(rf"(?<!\S)(?:{_LONGEST_FIRST})(?!\S)")
 
 def split(text: str) -> list[str]:
     """Words, letter by letter."""
-    said, word = [], ""
+    message, word = [], ""
     letters = [*text.lower().replace("’", "'"), "."]
     for place, letter in enumerate(letters):
         inside = letter.isalnum() or letter == "_"
@@ -49,21 +49,21 @@ def split(text: str) -> list[str]:
         if inside or (joins and (letters[place + 1].isalnum() or letters[place + 1] == "_")):
             word += letter
         elif word:
-            said.append(word)
+            message.append(word)
             word = ""
-    return said
+    return message
 
 
 def kinds(*texts: str) -> set[str]:
     return {
-        _PHRASES[found.group()]
+        _PHRASES[match.group()]
         for text in texts
-        for found in _ANY_PHRASE.finditer(" ".join(split(text)))
+        for match in _ANY_PHRASE.finditer(" ".join(split(text)))
     }
 
 
 def reward(name: str, first: str, second: str) -> tuple[float, int]:
-    """The reward, and how many levels were looked at."""
+    """Return the reward, and the number of graded levels."""
     rules = RULES[name]
     fewest, most = rules["words"]
     if not all(fewest <= len(re.findall(r"\S+", text)) <= most for text in (first, second)):
@@ -90,10 +90,10 @@ def agree(name: str, pairs: list[Pair]) -> list[int]:
     task = benchmark.generate(0, 1)[0]
     for first, second in pairs:
         expected, levels = reward(name, first, second)
-        found = benchmark.score(task, {f"{roles[0]}_0": first, f"{roles[1]}_0": second})
-        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12), (first, second)
-        assert len(found.detail["points"]) == levels, (first, second)
-        assert 0.0 <= found.value <= 2.98 + 1e-12
+        score = benchmark.score(task, {f"{roles[0]}_0": first, f"{roles[1]}_0": second})
+        assert score.value == pytest.approx(expected, rel=1e-9, abs=1e-12), (first, second)
+        assert len(score.detail["points"]) == levels, (first, second)
+        assert 0.0 <= score.value <= 2.98 + 1e-12
         came_to.append(levels)
     return came_to
 
@@ -103,8 +103,8 @@ def test_two_hundred_real_summaries_earn_what_they_are_worth() -> None:
     random, pairs = Random(0), []
     for _, row in list(rows(DATA / "tldr"))[:200]:
         post = row["instruction"].split(" ")
-        told = " ".join(post[: random.randint(10, 110)])
-        pairs.append((row["gold_response"], told))
+        text = " ".join(post[: random.randint(10, 110)])
+        pairs.append((row["gold_response"], text))
     levels = agree("tldr", pairs)
     assert len(levels) == 200
     assert min(levels.count(level) for level in (2, 3, 4)) >= 5 and levels.count(4) >= 50

@@ -79,11 +79,11 @@ def assert_equal(trained, timeless):
             assert timeless(folder / name) == timeless(reference / name), name
         weights = Path("policy", "model.safetensors")
         assert (folder / weights).read_bytes() == (reference / weights).read_bytes()
-        found, expected = (
+        result, expected = (
             checkpoint.load(one / "checkpoints" / f"step_{steps:08d}")
             for one in (folder, reference)
         )
-        assert alike(found, expected)
+        assert alike(result, expected)
         status = json.loads((folder / "status.json").read_text())
         assert status == json.loads((reference / "status.json").read_text())
 
@@ -343,6 +343,6 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(
         time.sleep(generator.uniform(0.0, 0.6))
         child.kill()
         child.wait()
-    done = subprocess.run([*command, "resume=true"], cwd=ROOT, env=environment, check=False)
-    assert done.returncode == 0
+    completed = subprocess.run([*command, "resume=true"], cwd=ROOT, env=environment, check=False)
+    assert completed.returncode == 0
     assert_equal(tmp_path / "run")

@@ -31,7 +31,7 @@ FAULTS = [
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
-    """The base address of `transformers serve` with the shipped weights."""
+    """Start `transformers serve` with the shipped weights; return its base address."""
     for name in ("fastapi", "uvicorn", "openai"):
         pytest.importorskip(name, reason="pip install 'transformers[serving]'")
     with socket.socket() as free:
@@ -69,7 +69,7 @@ def wait_for(address, process, log, seconds=240):
 
 @pytest.fixture
 def proxied(fault_server, real):
-    """The real server behind one that fails and counts, and the command that asks it."""
+    """Put the real server behind one that fails and counts; return the command that uses it."""
     fault_server.upstream = real
     return [
         "agent=api",
@@ -87,7 +87,7 @@ def proxied(fault_server, real):
 
 @pytest.fixture(scope="module")
 def local(run, tmp_path_factory):
-    """The folder of an evaluation of the same weights in this process."""
+    """Return the folder of an evaluation of the same weights in this process."""
     folder = tmp_path_factory.mktemp("local") / "run"
     assert run("evaluate", "agent=tiny", *COMMON, f"hydra.run.dir={folder}").code == 0
     return folder
@@ -129,16 +129,16 @@ def play_here():
 
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("evaluate", ["agent=tiny", *COMMON])
-    made = instantiate(
+    env = instantiate(
         cfg.env, _convert_="all", split="evaluation", tasks=TASKS, tokenize=team.tokenize
     )
-    assert isinstance(made, envs.DialogueEnv)
-    starts = [Start(seed, key) for seed, key in enumerate(made.tasks)]
-    return play([made], team.policies(made), starts, seed=0, greedy=True)
+    assert isinstance(env, envs.DialogueEnv)
+    starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
+    return play([env], team.policies(env), starts, seed=0, greedy=True)
 
 
 def counted(episodes, name):
-    return sum(len(getattr(turn, name)) for one in episodes for turn in one.turns)
+    return sum(len(getattr(turn, name)) for episode in episodes for turn in episode.turns)
 
 
 def test_faults_on_the_way_change_nothing_but_the_calls(

@@ -35,9 +35,11 @@ def engine(policy_folder, request):
 
 def finished(started):
     outcomes = [one.wait() for one in started]
-    assert [one.code for one in outcomes] == [0] * len(outcomes), [one.err for one in outcomes]
+    assert [outcome.code for outcome in outcomes] == [0] * len(outcomes), [
+        outcome.err for outcome in outcomes
+    ]
     # The main process alone speaks.
-    assert outcomes[0].out and all(one.out == "" for one in outcomes[1:])
+    assert outcomes[0].out and all(outcome.out == "" for outcome in outcomes[1:])
 
 
 def entries_of(folder):
@@ -68,9 +70,9 @@ def test_an_evaluation_of_two_of_which_one_is_killed_is_gone_on_with_by_one(
     wish = {"die": ("laconic.experiments.evaluate.play", 2, "before")}
     first, second = together("evaluate", 2, *given, folders=(folder,) * 2, second=wish)
     assert (first.wait().code, second.wait().code) == (1, -9)
-    kept = {row["place"] for row in rows(folder / "episodes.jsonl")}
+    places = {row["place"] for row in rows(folder / "episodes.jsonl")}
     # The first batch of three as a whole, and what the main process played of the second.
-    assert {0, 1, 2} <= kept and len(kept) < 7
+    assert {0, 1, 2} <= places and len(places) < 7
     finished([processes.start("evaluate", *given, "resume=true", f"hydra.run.dir={folder}")])
     assert timeless(folder / "metrics.jsonl") == timeless(alone / "metrics.jsonl")
 
@@ -102,6 +104,6 @@ def test_an_entry_that_fails_is_a_row_and_the_next_is_played_by_both(together, g
     started = together("compare", 2, *given, *entries, folders=(folder,) * 2)
     first, second = (one.wait() for one in started)
     assert (first.code, second.code) == (1, 1)
-    states = {one["name"]: one["state"] for one in entries_of(folder)}
+    states = {path["name"]: path["state"] for path in entries_of(folder)}
     assert states == {"team": "failed", "silent": "finished"}
     assert "Start the server first" in first.out + first.err

@@ -44,7 +44,11 @@ FSDP = {
 @pytest.fixture
 def wanted(small: list[str]) -> list[str]:
     """Three tasks a step, so that up to three processes have one each, and not as many."""
-    changed = [one for one in small if not one.startswith(("train.tasks_per_step", "train.steps"))]
+    changed = [
+        override
+        for override in small
+        if not override.startswith(("train.tasks_per_step", "train.steps"))
+    ]
     return [
         *changed,
         "train.tasks_per_step=3",
@@ -66,14 +70,16 @@ def ends(started: Sequence[Any]) -> list[Any]:
 
 def finished(started: Sequence[Any]) -> None:
     outcomes = ends(started)
-    assert [one.code for one in outcomes] == [0] * len(outcomes), [one.err for one in outcomes]
+    assert [outcome.code for outcome in outcomes] == [0] * len(outcomes), [
+        outcome.err for outcome in outcomes
+    ]
     # The main process alone speaks.
     assert outcomes[0].out.splitlines()[-1].startswith("report: ")
-    assert all(one.out == "" for one in outcomes[1:])
+    assert all(outcome.out == "" for outcome in outcomes[1:])
 
 
 def loaded(folder: Path, step: int) -> Mapping[str, torch.Tensor]:
-    """The weights of a run's policy, as another program takes them."""
+    """Return the weights of a run's policy, as another program loads them."""
     policies = HFTeam(str(folder), step=step, device="cpu").policies(envs.make("signal"))
     return next(iter(policies.values())).model.state_dict()
 
@@ -96,7 +102,7 @@ def test_two_processes_leave_one_run_that_any_number_goes_on_with(
     assert [row["episodes"] for row in rows(folder / "evaluations.jsonl")] == [4, 4]
     transcripts = [row["task"] for row in rows(folder / "transcripts.jsonl")]
     assert len(transcripts) == 4 and transcripts[:2] == transcripts[2:]
-    assert sorted(one.name for one in (folder / "checkpoints").iterdir()) == ["step_00000002"]
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step_00000002"]
     assert len(list(folder.glob("events.*"))) == 1
     alone = tmp_path / "alone"
     assert processes.run("train", *wanted, f"hydra.run.dir={alone}").code == 0
@@ -121,15 +127,15 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
     finished(start(2, *wanted, folders=(whole,) * 2))
     finished(start(2, *wanted, folders=(parts,) * 2, environment=FSDP))
     pairs = zip(timeless(whole / "metrics.jsonl"), timeless(parts / "metrics.jsonl"), strict=True)
-    for one, other in pairs:
-        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
+    for first, other in pairs:
+        assert other == pytest.approx(first, rel=1e-3, abs=1e-5)
     for agent in ("helper_0", "solver_0"):
-        left, right = (weights(folder / "policy" / agent) for folder in (whole, parts))
-        assert left.keys() == right.keys()
-        assert max(float((left[name] - right[name]).abs().max()) for name in left) < 1e-5
+        state, right = (weights(folder / "policy" / agent) for folder in (whole, parts))
+        assert state.keys() == right.keys()
+        assert max(float((state[name] - right[name]).abs().max()) for name in state) < 1e-5
     # Each wrote its own; and one process goes on with them, and the parts with what it leaves.
     shards = parts / "checkpoints" / "step_00000002" / "shards"
-    assert sorted(one.name for one in shards.iterdir()) == [
+    assert sorted(path.name for path in shards.iterdir()) == [
         ".metadata",
         "__0_0.distcp",
         "__1_0.distcp",
@@ -159,13 +165,13 @@ def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(
     assert checkpoint.latest(broken / "checkpoints").name == "step_00000001"
     finished(start(2, *wanted, "resume=true", folders=(broken,) * 2, environment=FSDP))
     assert timeless(broken / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
-    left, right = (
+    state, right = (
         checkpoint.load(one / "checkpoints" / "step_00000002") for one in (whole, broken)
     )
-    assert alike(left, right)
+    assert alike(state, right)
     weights_of = [(one / "policy" / "model.safetensors").read_bytes() for one in (whole, broken)]
     assert weights_of[0] == weights_of[1]
-    assert sorted(one.name for one in (broken / "checkpoints").iterdir()) == [
+    assert sorted(path.name for path in (broken / "checkpoints").iterdir()) == [
         "step_00000001",
         "step_00000002",
     ]
@@ -186,8 +192,8 @@ def test_one_process_takes_the_weights_of_parts_by_the_name_of_their_run(
     for step, equal in ((2, True), (1, False)):
         taken = loaded(folder, step)
         assert equal == all(torch.equal(taken[name], saved[name]) for name in saved)
-    kept = [one for one in wanted if one.startswith(("env.", "evaluation."))]
-    outcome = run("evaluate", *kept, f"run={folder}", "step=1")
+    remaining = [one for one in wanted if one.startswith(("env.", "evaluation."))]
+    outcome = run("evaluate", *remaining, f"run={folder}", "step=1")
     assert outcome.code == 0, outcome.err
 
 
@@ -199,9 +205,9 @@ def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
     wish = {"die": ("laconic.experiments.train.update", 2, "before")}
     killed = start(2, *each, folders=(folder,) * 2, second=wish)
     assert killed[1].wait().code == -9
-    begun = time.monotonic()
+    start_time = time.monotonic()
     assert killed[0].wait().code == 1
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - start_time < 60
     assert json.loads((folder / "status.json").read_text())["state"] == "failed"
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
     finished(start(2, *each, "resume=true", folders=(folder,) * 2))
@@ -259,14 +265,14 @@ def test_two_processes_play_by_one_server_and_are_as_sure_of_its_weights_as_one(
         finished(start(2, *wanted, *engine, folders=(folder,) * 2, environment=environment))
     finally:
         server.kill()
-    found = rows(folder / "metrics.jsonl")
-    assert [row["step"] for row in found] == [0, 1, 2]
-    assert all(row["engine/probe_distance"] < 1e-5 for row in found[1:])
-    taught = [row["learner/mismatch_max"] for row in found if "learner/mismatch_max" in row]
+    records = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in records] == [0, 1, 2]
+    assert all(row["engine/probe_distance"] < 1e-5 for row in records[1:])
+    taught = [row["learner/mismatch_max"] for row in records if "learner/mismatch_max" in row]
     assert taught and max(taught) < 1e-4
     # Every version was loaded once, by the main process.
-    loads = [one["lora_name"] for one in server.paths("/load_lora_adapter")]
+    loads = [path["lora_name"] for path in server.paths("/load_lora_adapter")]
     assert len(loads) == len(set(loads)) == (12 if sharing == "lora" else 0)
-    reloads = [one["kwargs"]["weights_path"] for one in server.paths("/collective_rpc")]
+    reloads = [path["kwargs"]["weights_path"] for path in server.paths("/collective_rpc")]
     # The server has the first weights, and one version is of each update.
     assert len(reloads) == len(set(reloads)) == (2 if sharing == "shared" else 0)

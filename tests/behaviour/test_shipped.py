@@ -21,7 +21,7 @@ TASKS = 200
 
 @pytest.fixture(scope="module")
 def game():
-    """The shipped team and 200 evaluation tasks at the generator's easiest level."""
+    """Return the shipped team and 200 evaluation tasks of the easiest level."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train")
     team = make_team(cfg)

@@ -1,4 +1,4 @@
-"""Whoever asks a program to stop is heard within seconds, whatever it is waiting for."""
+"""A program that is asked to stop reacts within seconds, whatever it is waiting for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stuck(small, outside, tmp_path):
     def overrides(well: int, slow: bool = False) -> list[str]:
         mark = f"+env.mark={tmp_path}/stuck"
         return [
-            *(one for one in small if not one.startswith("env.")),
+            *(override for override in small if not override.startswith("env.")),
             "env._target_=stuck.Stuck",
             mark,
             f"+env.well={well}",
@@ -49,19 +49,19 @@ def interrupted(processes, outside, tmp_path):
             assert time.monotonic() < until, started.err.read_text()
             time.sleep(0.02)
         os.kill(started.pid, number)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         ended = started.wait(120)
         assert ended.code == 128 + number, ended.err
         assert ended.err.endswith("interrupted\n") and "Traceback" not in ended.err
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start_time < SOON
         return ended
 
     return run
 
 
 def status(folder):
-    found = json.loads((folder / "status.json").read_text())
-    return found["state"], found["step"]
+    result = json.loads((folder / "status.json").read_text())
+    return result["state"], result["step"]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,10 @@ def test_a_rollout_that_hangs_is_cut_off_and_no_step_is_lost(
     assert checkpoint.latest(folder / "checkpoints").name == "step_00000001"
     assert not lock.is_held(folder)
     for path in (folder, whole):
-        done = processes.run(*command, f"hydra.run.dir={path}", "resume=true", path=[str(outside)])
-        assert done.code == 0, done.err
+        completed = processes.run(
+            *command, f"hydra.run.dir={path}", "resume=true", path=[str(outside)]
+        )
+        assert completed.code == 0, completed.err
     assert timeless(folder / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
 
 
@@ -110,8 +112,12 @@ def test_an_evaluation_by_itself_keeps_what_was_played(
 ):
     folder = tmp_path / "run"
     # One more begins for the prompt that is shown.
-    kept = [one for one in stuck(3) if one.split(".")[0] in ("agent", "env", "+env", "threads=1")]
-    command = ["evaluate", *kept, "evaluation.tasks=6", "evaluation.batch=2"]
+    remaining = [
+        override
+        for override in stuck(3)
+        if override.split(".")[0] in ("agent", "env", "+env", "threads=1")
+    ]
+    command = ["evaluate", *remaining, "evaluation.tasks=6", "evaluation.batch=2"]
     command.append(f"hydra.run.dir={folder}")
     interrupted(*command, how="sleep", number=signal.SIGTERM)
     assert status(folder)[0] == "interrupted"
@@ -129,8 +135,8 @@ def test_a_sweep_ends_with_the_job_that_was_interrupted(
     interrupted(*command, how="sleep", number=signal.SIGTERM)
     assert status(folder / "0") == ("interrupted", 0)
     assert not (folder / "1").exists()
-    done = processes.run(*command, "resume=true", path=[str(outside)])
-    assert done.code == 0, done.err
+    completed = processes.run(*command, "resume=true", path=[str(outside)])
+    assert completed.code == 0, completed.err
     assert {status(folder / job) for job in "01"} == {("finished", 4)}
 
 
@@ -138,16 +144,16 @@ def test_a_sweep_ends_with_the_job_that_was_interrupted(
 def test_an_environment_that_never_ends_is_an_error_that_names_the_key(
     processes, outside, stuck, tmp_path, program
 ):
-    kept = [
-        one
-        for one in stuck(0)
-        if program == "train" or one.split(".")[0] in ("agent", "env", "+env", "threads=1")
+    remaining = [
+        override
+        for override in stuck(0)
+        if program == "train" or override.split(".")[0] in ("agent", "env", "+env", "threads=1")
     ]
     if program == "evaluate":
-        kept += ["evaluation.tasks=2", "evaluation.batch=2"]
+        remaining += ["evaluation.tasks=2", "evaluation.batch=2"]
     ended = processes.run(
         program,
-        *kept,
+        *remaining,
         "env.max_rounds=7",
         f"hydra.run.dir={tmp_path}/run",
         path=[str(outside)],

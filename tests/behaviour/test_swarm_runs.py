@@ -61,7 +61,7 @@ def test_a_swarm_without_a_folder_says_what_is_missing(run, small, tmp_path):
 
 
 def spoil(folder):
-    """Files that crash, hang or fill up whoever reads them as they are."""
+    """Files that crash, hang or exhaust a naive reader."""
     folder.mkdir(parents=True)
     (folder / "itself.json").symlink_to("itself.json")
     (folder / "endless.json").symlink_to("/dev/zero")

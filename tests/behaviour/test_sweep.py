@@ -31,9 +31,9 @@ def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, ro
     outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 1
     assert "error: 1 of the jobs failed (see error.txt):\n  1: " in outcome.message
-    said = (folder / "1" / "error.txt").read_text()
-    assert said.startswith("env.budget.message must be null or a whole number of at least 1;")
-    assert said in outcome.err
+    output = (folder / "1" / "error.txt").read_text()
+    assert output.startswith("env.budget.message must be null or a whole number of at least 1;")
+    assert output in outcome.err
     assert [len(rows(folder / job / "metrics.jsonl")) for job in "02"] == [2, 2]
     assert not (folder / "1" / "metrics.jsonl").exists()
 

@@ -63,7 +63,7 @@ def _overrides(folder: Path) -> list[str]:
 
 
 def _rest(path: Path) -> str:
-    """What follows the reason in the first line of an error."""
+    """Return the text after the reason in the first line of an error."""
     return path.read_text().splitlines()[0].partition(REFUSED)[2]
 
 
@@ -84,12 +84,12 @@ def test_optuna_finds_the_best_objective_and_counts_a_failed_run_as_a_failed_tri
     )
     assert outcome.code == 1, outcome.err
     assert "error: 1 of the jobs failed" in outcome.err
-    done = [job for job in ("0", "1", "2") if not (folder / job / "error.txt").exists()]
-    rewards = [rows(folder / job / "metrics.jsonl")[-1]["eval/reward"] for job in done]
+    finished = [job for job in ("0", "1", "2") if not (folder / job / "error.txt").exists()]
+    rewards = [rows(folder / job / "metrics.jsonl")[-1]["eval/reward"] for job in finished]
     assert len(rewards) == 2
     best = OmegaConf.load(folder / "optimization_results.yaml")
     assert math.isclose(best.best_value, max(rewards), rel_tol=1e-12)
-    winner = done[rewards.index(max(rewards))]
+    winner = finished[rewards.index(max(rewards))]
     assert f"env.budget.message={best.best_params['env.budget.message']}" in _overrides(
         folder / winner
     )
@@ -106,8 +106,8 @@ def test_optuna_weighs_two_objectives(run, small, tmp_path, rows):
         [row["eval/accuracy"], row["eval/tokens_said"]]
         for row in (rows(folder / job / "metrics.jsonl")[-1] for job in "01")
     ]
-    kept = OmegaConf.to_container(OmegaConf.load(folder / "optimization_results.yaml"))
-    assert kept["solutions"] and all(one["values"] in points for one in kept["solutions"])
+    results = OmegaConf.to_container(OmegaConf.load(folder / "optimization_results.yaml"))
+    assert results["solutions"] and all(one["values"] in points for one in results["solutions"])
 
 
 def test_the_settings_of_a_cluster_compose():

@@ -50,10 +50,10 @@ def candidates(group: Group, round: int) -> Group:
         group,
         episodes=tuple(
             replace(
-                one,
-                turns=tuple(replace(turn, trained=turn.round == round) for turn in one.turns),
+                episode,
+                turns=tuple(replace(turn, trained=turn.round == round) for turn in episode.turns),
             )
-            for one in group.episodes
+            for episode in group.episodes
         ),
     )
 
@@ -77,13 +77,13 @@ def test_no_token_passes_twice(method, rounds):
     draw, agents = Random(rounds), tuple(policies)
     groups = [group_of(f"t{n}", agents, rounds, draw) for n in range(2)]
     if method == "at_grpo":
-        groups = [candidates(one, round) for one in groups for round in range(rounds)]
+        groups = [candidates(group, round) for group in groups for round in range(rounds)]
     learner = make_learner(cfg, policies)
-    models = {id(one.model): one.model for one in policies.values()}.values()
-    seen: dict[str, list[int]] = {"model": [], "body": []}
+    models = {id(policy.model): policy.model for policy in policies.values()}.values()
+    records: dict[str, list[int]] = {"model": [], "body": []}
     handles = [
         module.register_forward_pre_hook(
-            lambda _, arguments, named, name=name: seen[name].append(
+            lambda _, arguments, named, name=name: records[name].append(
                 int(named["attention_mask"].sum())
             ),
             with_kwargs=True,
@@ -92,9 +92,9 @@ def test_no_token_passes_twice(method, rounds):
         for name, module in (("model", model), ("body", model.base_model))
     ]
     learner.update(groups)
-    for one in handles:
-        one.remove()
-    assert 0 < sum(seen["model"]) <= tokens_of(groups)
+    for handle in handles:
+        handle.remove()
+    assert 0 < sum(records["model"]) <= tokens_of(groups)
     # A critic has its own reading of what the policies have read.
-    critic = sum(seen["body"]) - sum(seen["model"])
+    critic = sum(records["body"]) - sum(records["model"])
     assert 0 <= critic <= tokens_of(groups) and (critic > 0) == (method in ("ippo", "mappo"))

@@ -17,9 +17,9 @@ def test_two_steps_are_logged_and_a_longer_run_goes_on_from_them(
     folder = tmp_path / "run"
     outcome = run("train", *chosen, "train.steps=2", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.message
-    found = rows(folder / "metrics.jsonl")
-    assert [row["step"] for row in found] == [0, 1, 2]
-    for row in found[1:]:
+    records = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in records] == [0, 1, 2]
+    for row in records[1:]:
         assert row["learner/steps"] == 2.0 and row["learner/skipped_steps"] == 0.0
         assert math.isfinite(row["learner/value_loss"]) and "learner/clip_fraction" in row
     # A third step, once from the checkpoint and once without a break.

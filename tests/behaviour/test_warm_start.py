@@ -65,7 +65,9 @@ def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(processes,
         assert outcome.code == 0, outcome.err
     first, again = weights(made), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
-    tokenizers = [(one / "policy/tokenizer.json").read_bytes() for one in (made, tmp_path / "run")]
+    tokenizers = [
+        (path / "policy/tokenizer.json").read_bytes() for path in (made, tmp_path / "run")
+    ]
     assert tokenizers[0] == tokenizers[1]
 
 
@@ -89,7 +91,9 @@ def test_equal_seeds_make_equal_weights(processes, made, tmp_path):
     assert outcome.code == 0, outcome.err
     first, again = weights(made), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
-    tokenizers = [(one / "policy/tokenizer.json").read_bytes() for one in (made, tmp_path / "run")]
+    tokenizers = [
+        (path / "policy/tokenizer.json").read_bytes() for path in (made, tmp_path / "run")
+    ]
     assert tokenizers[0] == tokenizers[1]
 
 

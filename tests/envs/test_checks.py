@@ -1,4 +1,4 @@
-"""Checks of settings: every one says what was expected and what came."""
+"""Checks of settings: every message has the expected and the received value."""
 
 from __future__ import annotations
 

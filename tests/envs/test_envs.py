@@ -13,7 +13,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 
 @pytest.fixture(params=envs.names())
 def name(request):
-    """Every environment there is."""
+    """Return each environment."""
     return request.param
 
 
@@ -172,8 +172,8 @@ def test_a_linked_folder_is_part_of_a_source_and_a_circle_of_links_ends(tmp_path
     (tmp_path / "data" / "gone").symlink_to(tmp_path / "nowhere")
     assert _stamp(tmp_path / "data") == frozenset()
     (tmp_path / "elsewhere" / "test.jsonl").write_text("{}")
-    (found,) = _stamp(tmp_path / "data")
-    assert found[0].endswith("data/linked/test.jsonl") and found[2] == 2
+    (result,) = _stamp(tmp_path / "data")
+    assert result[0].endswith("data/linked/test.jsonl") and result[2] == 2
     assert _stamp(tmp_path / "elsewhere" / "test.jsonl") != frozenset()
     assert _stamp(tmp_path / "nowhere") == frozenset()
 

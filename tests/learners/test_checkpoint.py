@@ -192,7 +192,7 @@ while True:
 @pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_a_checkpoint_that_loads(tmp_path):
     generator = random.Random(0)
-    seen = 0
+    count = 0
     for _ in range(6):
         child = subprocess.Popen(
             [sys.executable, "-c", SAVING, str(tmp_path)], stdout=subprocess.PIPE, env=ALONE
@@ -202,15 +202,15 @@ def test_a_kill_at_any_moment_leaves_a_checkpoint_that_loads(tmp_path):
         child.send_signal(signal.SIGKILL)
         child.wait()
         child.stdout.close()
-        found = latest(tmp_path)
-        if found is None:
-            assert seen == 0
+        result = latest(tmp_path)
+        if result is None:
+            assert count == 0
             continue
-        state = load(found)
+        state = load(result)
         assert torch.equal(state["weights"], torch.full((300_000,), float(state["step"])))
-        assert state["step"] >= seen
-        seen = state["step"]
-    assert seen > 0
+        assert state["step"] >= count
+        count = state["step"]
+    assert count > 0
 
 
 FULL = """
@@ -233,11 +233,11 @@ print(load(latest(folder))["step"], sorted(path.name for path in folder.iterdir(
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no file size limits here")
 def test_a_write_that_the_system_refuses_keeps_the_earlier_checkpoint(tmp_path):
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, env=ALONE
     )
-    assert done.returncode == 0, done.stderr
-    message, rest = done.stdout.splitlines()
+    assert completed.returncode == 0, completed.stderr
+    message, rest = completed.stdout.splitlines()
     # 100,000 float32 are 400,000 bytes.
     assert message.startswith(f"checkpoint of step 2 not written to {str(tmp_path)!r}: File too")
     assert "needs at least 400,000 bytes" in message and "resume=true" in message
@@ -284,7 +284,7 @@ def rewrite(path, content):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (lambda file: torch.save([1, 2], file), "holds list, expected dict"),
         (lambda file: torch.save(torch.zeros(2), file), "holds Tensor, expected dict"),
@@ -294,10 +294,12 @@ def rewrite(path, content):
         (lambda file: file.write_bytes(b"PK" + bytes(98)), "not a state .UnpicklingError"),
     ],
 )
-def test_a_state_of_another_form_is_refused_in_one_line(tmp_path, state, content, said):
+def test_a_state_of_another_form_is_refused_in_one_line(tmp_path, state, content, message):
     path = save(tmp_path, 1, state)
     rewrite(path, content)
-    with pytest.raises(CheckpointError, match=f"step_00000001' cannot be read: .*{said}") as caught:
+    with pytest.raises(
+        CheckpointError, match=f"step_00000001' cannot be read: .*{message}"
+    ) as caught:
         load(path)
     assert len(str(caught.value).splitlines()) == 1
 

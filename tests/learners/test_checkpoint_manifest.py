@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself is held against its files."""
+"""The manifest of a checkpoint is compared with its files."""
 
 from __future__ import annotations
 
@@ -92,4 +92,4 @@ def test_checkpoints_are_not_written_through_a_link(tmp_path):
     (tmp_path / "checkpoints").symlink_to(tmp_path / "precious")
     with pytest.raises(SettingError, match="not written through the link"):
         save(tmp_path / "checkpoints", 2, {}, keep=1)
-    assert [one.name for one in (tmp_path / "precious").iterdir()] == ["step_00000001"]
+    assert [path.name for path in (tmp_path / "precious").iterdir()] == ["step_00000001"]

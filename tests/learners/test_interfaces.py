@@ -1,4 +1,4 @@
-"""What agents, engines and rollouts hand each other."""
+"""Types that agents, engines and rollouts share."""
 
 from __future__ import annotations
 

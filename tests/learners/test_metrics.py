@@ -18,7 +18,7 @@ def turn(message: str, informed: bool | None = None, **fields: bool) -> Turn:
 
 @pytest.fixture
 def episodes() -> list[Episode]:
-    """Two plays: a wordy one that solves its task, and a shorter one that does not."""
+    """Return two episodes: a wordy one that solves its task, and a shorter one that does not."""
     return [
         Episode(
             task="a",
@@ -63,21 +63,21 @@ def test_a_spent_budget_and_a_truncation_cut_an_episode_short() -> None:
     endings = ["budget", "answer", "rounds", "silence", "score", "rules", ""]
     episodes = [Episode("a", (), {}, ended_by=one) for one in endings]
     episodes.append(Episode("a", (), {}, truncated=True))
-    assert [one.cut_short for one in episodes] == [True, *[False] * 6, True]
+    assert [episode.cut_short for episode in episodes] == [True, *[False] * 6, True]
     assert summarize(episodes)["truncated_rate"] == 2 / 8
 
 
 def test_what_has_nothing_behind_it_is_left_out() -> None:
-    found = summarize([Episode(task="a", turns=(), rewards={})])
-    assert found == {"score": 0.0, "reward": 0.0, "truncated_rate": 0.0, "rounds": 0.0}
+    results = summarize([Episode(task="a", turns=(), rewards={})])
+    assert results == {"score": 0.0, "reward": 0.0, "truncated_rate": 0.0, "rounds": 0.0}
 
 
 def test_a_mean_is_over_the_episodes_that_tell() -> None:
     told = Episode("a", (), {}, solved=True, tokens_said={"x": 2, "y": 4}, tokens_read={"x": 0})
-    found = intervals([told, Episode("a", (), {})])
-    assert (found["accuracy"].mean, found["accuracy"].count) == (1.0, 1)
-    assert (found["tokens_said"].mean, found["tokens_said"].count) == (6.0, 1)
-    assert found["tokens_read"].mean == 0.0
+    results = intervals([told, Episode("a", (), {})])
+    assert (results["accuracy"].mean, results["accuracy"].count) == (1.0, 1)
+    assert (results["tokens_said"].mean, results["tokens_said"].count) == (6.0, 1)
+    assert results["tokens_read"].mean == 0.0
 
 
 def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
@@ -113,9 +113,9 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
 
 
 def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> None:
-    found = summarize([Episode(task="a", turns=(turn("hi"),), rewards={})])
-    assert found["silence_rate"] == 0.0
-    assert {"silent_if_uninformed", "spoke_if_informed"}.isdisjoint(found)
+    results = summarize([Episode(task="a", turns=(turn("hi"),), rewards={})])
+    assert results["silence_rate"] == 0.0
+    assert {"silent_if_uninformed", "spoke_if_informed"}.isdisjoint(results)
 
 
 def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode]) -> None:
@@ -124,33 +124,34 @@ def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode
 
 
 def test_what_each_role_said_is_a_mean_over_the_episodes_that_tell(episodes: list[Episode]) -> None:
-    found = intervals([*episodes, Episode("c", (), {})])
+    results = intervals([*episodes, Episode("c", (), {})])
     assert (
-        found["tokens_said/solver"].mean == (2 + 4) / 2 and found["tokens_said/solver"].count == 2
+        results["tokens_said/solver"].mean == (2 + 4) / 2
+        and results["tokens_said/solver"].count == 2
     )
-    assert found["tokens_said/helper"].mean == (8 + 0) / 2
+    assert results["tokens_said/helper"].mean == (8 + 0) / 2
 
 
 def test_agents_of_a_role_are_counted_together() -> None:
-    said = {"solver_0": 5, "helper_0": 2, "helper_1": 3}
-    found = summarize([Episode("a", (), {}, tokens_said=said)])
-    assert (found["tokens_said/solver"], found["tokens_said/helper"]) == (5.0, 5.0)
+    messages = {"solver_0": 5, "helper_0": 2, "helper_1": 3}
+    results = summarize([Episode("a", (), {}, tokens_said=messages)])
+    assert (results["tokens_said/solver"], results["tokens_said/helper"]) == (5.0, 5.0)
 
 
 def test_where_all_have_one_role_it_is_not_told_apart() -> None:
-    found = summarize([Episode("a", (), {}, tokens_said={"author_0": 2, "author_1": 3})])
-    assert found["tokens_said"] == 5.0 and "tokens_said/author" not in found
+    results = summarize([Episode("a", (), {}, tokens_said={"author_0": 2, "author_1": 3})])
+    assert results["tokens_said"] == 5.0 and "tokens_said/author" not in results
 
 
 def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episode]) -> None:
-    found = summarize(episodes[1:])
-    assert found["tokens_thought"] == 0.0 and "tokens_spent" not in found
+    metrics = summarize(episodes[1:])
+    assert metrics["tokens_thought"] == 0.0 and "tokens_spent" not in metrics
 
 
 def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:
-    told = [Episode("a", (), {}, measures={"overlap": one}) for one in (0.5, 0.25)]
-    found = summarize([*told, Episode("a", (), {})])
-    assert found["overlap"] == 0.375 and list(found)[-1] == "overlap"
+    told = [Episode("a", (), {}, measures={"overlap": value}) for value in (0.5, 0.25)]
+    results = summarize([*told, Episode("a", (), {})])
+    assert results["overlap"] == 0.375 and list(results)[-1] == "overlap"
     assert intervals(told)["overlap"].count == 2
 
 
@@ -197,49 +198,49 @@ def many(count: int) -> list[Episode]:
 
 def test_a_bootstrapped_mean_has_the_interval_of_the_normal_approximation() -> None:
     # Mean 15, standard deviation 5, 400 episodes: 15 +- 1.96 * 5 / 20 = 15 +- 0.49.
-    found = intervals(many(400))["tokens_said"]
-    assert (found.mean, found.count) == (15.0, 400)
-    assert (found.low, found.high) == pytest.approx((14.51, 15.49), abs=0.06)
+    result = intervals(many(400))["tokens_said"]
+    assert (result.mean, result.count) == (15.0, 400)
+    assert (result.low, result.high) == pytest.approx((14.51, 15.49), abs=0.06)
 
 
 def test_a_share_of_turns_is_resampled_by_episode() -> None:
     # Half of the episodes have share 1/2, the others 0: mean 1/4, deviation 1/4 between episodes,
     # 1/4 +- 1.96 * 0.25 / 20 = 1/4 +- 0.0245; 800 turns are behind it.
-    found = intervals(many(400))["silence_rate"]
-    assert (found.mean, found.count) == (0.25, 800)
-    assert (found.low, found.high) == pytest.approx((0.2255, 0.2745), abs=0.003)
+    result = intervals(many(400))["silence_rate"]
+    assert (result.mean, result.count) == (0.25, 800)
+    assert (result.low, result.high) == pytest.approx((0.2255, 0.2745), abs=0.003)
 
 
 def test_accuracy_has_the_wilson_interval() -> None:
-    found = intervals(many(10))["accuracy"]
-    assert (found.mean, found.count) == (0.8, 10)
-    assert (found.low, found.high) == pytest.approx((0.490162, 0.943318), abs=2e-6)
+    result = intervals(many(10))["accuracy"]
+    assert (result.mean, result.count) == (0.8, 10)
+    assert (result.low, result.high) == pytest.approx((0.490162, 0.943318), abs=2e-6)
 
 
 def test_a_share_at_the_edge_still_has_an_interval() -> None:
     # All 10 informed turns, one an episode, spoke: Wilson for 10 of 10.
-    found = intervals(many(10))["spoke_if_informed"]
-    assert (found.low, found.high) == pytest.approx((0.722467, 1.0), abs=2e-6)
+    result = intervals(many(10))["spoke_if_informed"]
+    assert (result.low, result.high) == pytest.approx((0.722467, 1.0), abs=2e-6)
 
 
 def test_a_single_episode_has_means_without_spread() -> None:
-    found = intervals(many(1))["tokens_said"]
-    assert (found.mean, found.low, found.high, found.count) == (10.0, 10.0, 10.0, 1)
+    result = intervals(many(1))["tokens_said"]
+    assert (result.mean, result.low, result.high, result.count) == (10.0, 10.0, 10.0, 1)
 
 
 def test_resamples_without_a_turn_of_the_kind_are_passed_over() -> None:
     some = [Episode(task="a", turns=(), rewards={}) for _ in range(3)]
-    found = intervals([*some, *many(2)])["silent_if_uninformed"]
-    assert found.mean == 0.5
-    assert 0.0 <= found.low <= found.high <= 1.0
+    result = intervals([*some, *many(2)])["silent_if_uninformed"]
+    assert result.mean == 0.5
+    assert 0.0 <= result.low <= result.high <= 1.0
 
 
 def test_the_same_seed_gives_the_same_intervals_and_json_can_hold_them() -> None:
     episodes = many(30)
     assert intervals(episodes, seed=3) == intervals(episodes, seed=3)
     assert intervals(episodes, seed=3) != intervals(episodes, seed=4)
-    found = intervals(episodes)["tokens_said"]
-    assert json.loads(json.dumps([found.mean, found.low, found.high, found.count]))
+    result = intervals(episodes)["tokens_said"]
+    assert json.loads(json.dumps([result.mean, result.low, result.high, result.count]))
 
 
 def test_intervals_of_a_thousand_episodes_take_no_time() -> None:

@@ -1,4 +1,4 @@
-"""What a step's groups are like, worked out by hand."""
+"""Metrics of a step's groups, worked out by hand."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_length_and_entropy_are_over_replies_with_tokens():
         Turn("b", 0, "", (1,), (5,), (-3.0,)),
         Turn("b", 1, "said by a script"),
     )
-    found = describe_replies([group((1.0, 0.0), (0.0, 0.0), turns=turns)])
+    metrics = describe_replies([group((1.0, 0.0), (0.0, 0.0), turns=turns)])
     # Four tokens in two replies; -log p adds up to 6 over four tokens.
-    assert (found["reply_tokens"], found["entropy"]) == (2.0, pytest.approx(6 / 4))
+    assert (metrics["reply_tokens"], metrics["entropy"]) == (2.0, pytest.approx(6 / 4))
 
 
 def test_no_groups_give_no_figures():

@@ -55,14 +55,14 @@ def test_a_signal_that_another_thread_receives_is_heard_within_seconds(wait):
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, hear)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     threading.Thread(target=receive, daemon=True).start()
     try:
         with pytest.raises(Heard):
             wait()
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert time.monotonic() - begun < PATIENCE / 2
+    assert time.monotonic() - start_time < PATIENCE / 2
 
 
 def test_what_comes_is_given_and_what_goes_wrong_is_raised():

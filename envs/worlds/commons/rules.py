@@ -130,16 +130,16 @@ class Commons(WordedCommons):
 
     @property
     def phrases(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Proposals of shares, where agents can talk."""
+        """Proposals of shares; empty if agents cannot talk."""
         return tuple(map(scripts.proposal, _PROPOSALS)) if self.max_talk else ()
 
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Generate starting states.
+        """Return starting states.
 
-        With one stock all of them are equal but for their names. Their episodes differ by the
-        lottery, which is drawn from the seed of a reset.
+        With a fixed stock they differ only in their names. Their episodes differ by the lottery,
+        which is drawn from the seed of a reset.
 
         Args:
             seed: any whole number.

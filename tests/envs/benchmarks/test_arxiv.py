@@ -47,7 +47,7 @@ def test_an_abstract_is_a_text_or_a_list_of_sentences(
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"title": "Words"}, "expected the field 'abstract_text'"),
         ({"abstract": TEXT}, "Did you mean 'abstract'"),
@@ -60,28 +60,28 @@ def test_an_abstract_is_a_text_or_a_list_of_sentences(
         (["a"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
     file = write(tmp_path / "test.jsonl", {"source": SENTENCES}, row)
     with pytest.raises(SourceError) as caught:
         BENCHMARK.load(tmp_path)
     assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_data_set_of_the_paper_has_its_own_name_for_a_split(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
+    calls = []
 
     def hub_rows(source: str, split: Any, files: Any) -> Any:
-        asked.append((source, files[split]))
+        calls.append((source, files[split]))
         yield "hub:1", {"abstract_text": TEXT}
 
     monkeypatch.setattr(sources, "_hub_rows", hub_rows)
     assert [task.key for task in BENCHMARK.load("hub:OpenMLRL/arXiv_abstract")] == ["val/1"]
     BENCHMARK.load("hub:OpenMLRL/arXiv_abstract#own", "train")
     BENCHMARK.load("hub:somebody/abstracts")
-    assert [split for _, split in asked] == ["val", "train", "test"]
+    assert [split for _, split in calls] == ["val", "train", "test"]
 
 
 @needs_scitldr
@@ -95,8 +95,8 @@ def test_all_real_abstracts_load_and_lose_no_word(file: str, split: Any, count: 
     assert len(tasks) == len({task.key for task in tasks}) == count
     for task, (_, row) in zip(tasks, rows(source, split), strict=True):
         assert task.question.startswith(f"TITLE: {row['title'].strip()}\n\nABSTRACT: ")
-        said = task.question.partition("ABSTRACT: ")[2]
-        assert said.split() == " ".join(row["source"]).split()
+        abstract = task.question.partition("ABSTRACT: ")[2]
+        assert abstract.split() == " ".join(row["source"]).split()
 
 
 @needs_acl

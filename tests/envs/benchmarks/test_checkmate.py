@@ -30,8 +30,8 @@ TWO_ROOKS = Task("t", "?", (), "Re8#", details={"fen": "6k1/5ppp/8/8/8/8/8/K2RR3
 
 
 def score(*messages: str, task: Task = TWO_ROOKS) -> tuple[float, bool, str]:
-    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    score = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
+    return score.value, score.solved, score.answer
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -80,7 +80,7 @@ def test_the_document_of_the_original_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"target": "Qh4#"}, "expected the field 'input'"),
         ({"input": "1. f3"}, "expected the field 'target'"),
@@ -95,13 +95,13 @@ def test_the_document_of_the_original_is_read(tmp_path: Path) -> None:
         (["1. f3"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, FOOLS, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, FOOLS, row, message)
 
 
 @pytest.fixture(scope="module")
 def real() -> tuple[Task, ...]:
-    """All real rows that are here."""
+    """Return all real rows that are available."""
     return BENCHMARK.load(DATA)
 
 
@@ -208,8 +208,8 @@ def test_the_environment_deals_the_board_among_the_analysts() -> None:
     )
     observations, infos = env.reset(seed=0)
     assert infos["solver_0"]["share"] == ()
-    dealt = infos["attack_0"]["share"] + infos["escape_0"]["share"]
-    assert sorted(dealt) == list(range(len(env.task.statements)))
+    shares = infos["attack_0"]["share"] + infos["escape_0"]["share"]
+    assert sorted(shares) == list(range(len(env.task.statements)))
     assert "to move. Which move" in observations["solver_0"]["text"]
 
 

@@ -40,7 +40,7 @@ def load(tmp_path):
 
 @pytest.fixture
 def task(load):
-    """A task whose best program uses an import of the prompt."""
+    """Return a task whose best program uses an import of the prompt."""
     return load(ROW)[0]
 
 
@@ -49,7 +49,7 @@ def score(task, auxiliary: str, main: str):
 
 
 def every(tasks, *replies):
-    """The scores of many programs, two at a time."""
+    """Return the scores of many programs, graded two at a time."""
     with ThreadPoolExecutor(2) as threads:
         return list(threads.map(score, tasks, *replies))
 
@@ -71,7 +71,7 @@ def test_rows_load_with_and_without_a_reference_solution(load):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"prompt": None}, "expected field 'prompt' to be a str; got NoneType"),
         ({"entry_point": "down"}, "docstring of the field 'entry_point', 'down'"),
@@ -80,37 +80,37 @@ def test_rows_load_with_and_without_a_reference_solution(load):
         ({"canonical_solution": "return ("}, "'canonical_solution' to complete the prompt"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, said):
+def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, message):
     with pytest.raises(SourceError) as caught:
         load(ROW, {**ROW, **change})
     assert str(caught.value).startswith(f"{tmp_path / 'test.jsonl'}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_score_says_how_it_came_about(task):
-    found = score(task, AUX, MAIN)
-    assert (found.value, found.solved) == (4.0, True)
-    assert found.answer.startswith("import math") and found.answer.endswith(MAIN)
-    assert found.detail["schemes"] == ("decorator",)
-    assert list(found.detail["points"]) == [
+    result = score(task, AUX, MAIN)
+    assert (result.value, result.solved) == (4.0, True)
+    assert result.answer.startswith("import math") and result.answer.endswith(MAIN)
+    assert result.detail["schemes"] == ("decorator",)
+    assert list(result.detail["points"]) == [
         *("auxiliary", "main", "syntax", "tests", "calls", "substance", "ignored")
     ]
-    assert {name: found.detail[name] for name in ("outcome", "passed", "total", "message")} == {
+    assert {name: result.detail[name] for name in ("outcome", "passed", "total", "message")} == {
         "outcome": "passed",
         "passed": 2,
         "total": 2,
         "message": "",
     }
-    assert {"form", "level"} < set(found.detail)
+    assert {"form", "level"} < set(result.detail)
 
 
 def test_what_was_not_run_has_the_same_fields(task, monkeypatch):
     ran = set(score(task, AUX, MAIN).detail)
     monkeypatch.setattr(sandbox, "run", lambda *_: pytest.fail("a program was run"))
     for main, outcome in (("", NO_PROGRAM), ("def up(x):\n    return (", "no syntax")):
-        found = score(task, AUX, main)
-        assert set(found.detail) == ran and found.detail["outcome"] == outcome
-        assert found.detail["total"] == 2 and not found.solved
+        result = score(task, AUX, main)
+        assert set(result.detail) == ran and result.detail["outcome"] == outcome
+        assert result.detail["total"] == 2 and not result.solved
 
 
 def test_the_first_agent_of_each_role_counts_and_others_do_not(task):
@@ -147,10 +147,10 @@ HOSTILE = {
 @pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_replies_get_a_score_and_solve_nothing(task, reply):
     own, theirs = reply.replace("NAME", "up"), reply.replace("NAME", "aux")
-    for found in every([task] * 3, [theirs, theirs, AUX], [own, MAIN, own]):
-        assert 0 <= found.value <= 4 and isinstance(found.value, float)
-        assert not found.solved
-        json.dumps(dict(found.detail))
+    for item in every([task] * 3, [theirs, theirs, AUX], [own, MAIN, own]):
+        assert 0 <= item.value <= 4 and isinstance(item.value, float)
+        assert not item.solved
+        json.dumps(dict(item.detail))
 
 
 def test_nothing_said_commits_so_that_every_token_has_its_price(task):
@@ -175,11 +175,11 @@ def test_the_best_drafts_share_the_work_and_others_are_worth_less():
     tasks = BENCHMARK.generate(3, 4)
     for task in tasks:
         auxiliary, main = task.drafts["auxiliary"], task.drafts["main"]
-        values = [found.value for found in every([task] * 6, [auxiliary[0]] * 6, main)]
+        values = [item.value for item in every([task] * 6, [auxiliary[0]] * 6, main)]
         # Shared, ignoring, alone; a thin wrapper and what is no Python; words.
         assert values[:3] == [4.0, 3.5, 2.5] and values[4:] == [1.5, 0.4]
         assert 1.5 <= values[3] < 4
-        others = [found.value for found in every([task] * 3, auxiliary[1:], [main[0]] * 3)]
+        others = [item.value for item in every([task] * 3, auxiliary[1:], [main[0]] * 3)]
         assert others[0] < 4 and others[1:] == [1.1, 1.1]
 
 
@@ -228,11 +228,11 @@ def test_level_feedback_tells_each_agent_what_concerns_it(task):
         assert f"test 1: error, {kind}, HELLO MAIN 42." in auxiliary
         assert f"test 1: error, {kind}." in main
     # It does not help to take the words over, nor to put them together.
-    for said in ("aux(x)", "'HEL' + 'LO'"):
-        passing = f"def up(x):\n    raise ValueError({said})"
-        told = findings(task, "def aux(x):\n    return 'HELLO'", passing)
-        assert "HELLO" in told[0] or said != "aux(x)"
-        assert "test 1: error, ValueError." in told[1]
+    for message in ("aux(x)", "'HEL' + 'LO'"):
+        passing = f"def up(x):\n    raise ValueError({message})"
+        feedback = findings(task, "def aux(x):\n    return 'HELLO'", passing)
+        assert "HELLO" in feedback[0] or message != "aux(x)"
+        assert "test 1: error, ValueError." in feedback[1]
     thin = "def up(x):\n    return aux(x)"
     assert findings(task, AUX, thin)[1].endswith("returns; do part of the work in it.")
     ignoring = "def up(x):\n    aux(x)\n    return math.ceil(2 * x)"
@@ -275,11 +275,11 @@ def test_all_real_rows_load_and_are_cut_into_their_asserts():
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_gold_solutions_of_humaneval_as_main_pass_all_tests(step):
     tasks = BENCHMARK.load(DATA / "humaneval")[::step]
-    found = every(tasks, [""] * len(tasks), [task.answer_text for task in tasks])
-    failed = [t.details["id"] for t, one in zip(tasks, found, strict=True) if not one.solved]
+    result = every(tasks, [""] * len(tasks), [task.answer_text for task in tasks])
+    failed = [t.details["id"] for t, task in zip(tasks, result, strict=True) if not task.solved]
     assert failed == []
     # Structure of main, syntax and tests; there is no auxiliary to cooperate with.
-    assert [one.value for one in found] == pytest.approx([0.6 + 0.5 + 1] * len(found))
+    assert [one.value for one in result] == pytest.approx([0.6 + 0.5 + 1] * len(result))
 
 
 # What CoopHumanEval/2 asks for by its docstring, in our own words: months come first.

@@ -50,10 +50,10 @@ def score(task, auxiliary: str, main: str):
 
 
 def solved(tasks) -> list[bool]:
-    """Whether the reference solution of each task, as main, passes all its tests."""
+    """Check that the reference solution of each task, as main, passes all its tests."""
     with ThreadPoolExecutor(2) as threads:
-        found = threads.map(lambda task: score(task, "", task.answer_text), tasks)
-        return [one.solved and one.value == pytest.approx(2.1) for one in found]
+        result = threads.map(lambda task: score(task, "", task.answer_text), tasks)
+        return [one.solved and one.value == pytest.approx(2.1) for one in result]
 
 
 def test_it_is_the_benchmark_of_its_name():
@@ -71,8 +71,8 @@ def test_full_and_sanitized_rows_load_and_their_solutions_pass(load):
 
 def test_two_functions_are_put_together(load):
     (task,) = load(SANITIZED)
-    found = score(task, AUX, "def turn(a):\n    return a + aux()")
-    assert (found.value, found.solved, found.detail["schemes"]) == (4.0, True, ("decorator",))
+    result = score(task, AUX, "def turn(a):\n    return a + aux()")
+    assert (result.value, result.solved, result.detail["schemes"]) == (4.0, True, ("decorator",))
     half = score(task, AUX, "def turn(a):\n    return a and a + aux()")
     assert half.value == pytest.approx(3.5) and half.detail["passed"] == 1
 
@@ -80,29 +80,29 @@ def test_two_functions_are_put_together(load):
 def test_the_programs_own_classes_reach_its_tests(load):
     (task,) = load(FULL)
     aux = "class Box:\n    def __init__(self, n):\n        self.n = n\ndef aux(box):\n"
-    found = score(task, f"{aux}    return box.n", "def grow(box):\n    return aux(box) + 1")
-    assert found.value == 4.0 and found.detail["form"] == "shared"
+    result = score(task, f"{aux}    return box.n", "def grow(box):\n    return aux(box) + 1")
+    assert result.value == 4.0 and result.detail["form"] == "shared"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"test_list": []}, "field 'test_list' to call a function"),
         ({"code": "grow ="}, "expected field 'code' to be Python"),
         ({"task_id": "3"}, "expected field 'task_id' to be a int"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, said):
+def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, message):
     with pytest.raises(SourceError) as caught:
         load(FULL, {**FULL, **change})
     assert str(caught.value).startswith(f"{tmp_path / 'test.jsonl'}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_best_drafts_are_worth_the_most():
     for task in BENCHMARK.generate(5, 4, level=(3, 4)):
-        found = score(task, task.drafts["auxiliary"][0], task.drafts["main"][0])
-        assert (found.value, found.solved) == (4.0, True)
+        result = score(task, task.drafts["auxiliary"][0], task.drafts["main"][0])
+        assert (result.value, result.solved) == (4.0, True)
         assert "Your code should pass these tests:" in task.source_text
 
 

@@ -48,7 +48,7 @@ def test_a_folder_is_read_by_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"question": "How?"}, "expected the field 'answer'"),
         ({"questoin": "How?", "answer": "#### 1"}, "Did you mean 'questoin'"),
@@ -60,12 +60,12 @@ def test_a_folder_is_read_by_part(tmp_path: Path) -> None:
         (["How?"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
     file = write(tmp_path / "test.jsonl", {"question": "How?", "answer": "#### 1"}, row)
     with pytest.raises(SourceError) as caught:
         BENCHMARK.load(tmp_path)
     assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @needs_data

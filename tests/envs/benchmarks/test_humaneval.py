@@ -48,7 +48,7 @@ WHOLE = f"def size(xs):\n{BODY}"
 
 @pytest.fixture
 def task():
-    """A task whose solution and check use the prompt's import and function."""
+    """Return a task whose solution and check use the prompt's import and function."""
     return read(ROW, "here", "t", BODY)
 
 
@@ -94,7 +94,7 @@ def test_a_row_without_reference_solution_can_be_read_too():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"prompt": None}, "expected field 'prompt' to be a str; got NoneType"),
         ({"prompt": "def size(xs:"}, "expected field 'prompt' to be Python"),
@@ -105,13 +105,13 @@ def test_a_row_without_reference_solution_can_be_read_too():
         ({"task_id": 7}, "expected field 'task_id' to be a str; got int 7"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_line_and_field(tmp_path, change: Any, said):
+def test_a_bad_row_is_refused_with_file_line_and_field(tmp_path, change: Any, message):
     file = tmp_path / "test.jsonl"
     file.write_text(f"{json.dumps(ROW)}\n{json.dumps({**ROW, **change})}\n")
     with pytest.raises(SourceError) as caught:
         BENCHMARK.load(tmp_path)
     assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_row_that_lacks_a_field_is_refused(tmp_path):
@@ -151,10 +151,10 @@ def test_all_real_rows_load():
     ],
 )
 def test_the_right_program_counts_in_every_accepted_form(task, reply):
-    found = score(task, reply)
-    assert (found.value, found.solved) == (1.0, True)
-    assert found.answer and found.detail["passed"] == found.detail["total"] == 1
-    assert set(found.detail) == {"outcome", "form", "level", "passed", "total", "message"}
+    result = score(task, reply)
+    assert (result.value, result.solved) == (1.0, True)
+    assert result.answer and result.detail["passed"] == result.detail["total"] == 1
+    assert set(result.detail) == {"outcome", "form", "level", "passed", "total", "message"}
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ def test_the_right_program_counts_in_every_accepted_form(task, reply):
     ],
 )
 def test_a_wrong_program_is_worth_nothing(task, reply):
-    found = score(task, reply)
-    assert (found.value, found.solved, found.detail["passed"]) == (0.0, False, 0)
+    result = score(task, reply)
+    assert (result.value, result.solved, result.detail["passed"]) == (0.0, False, 0)
 
 
 def test_no_program_is_worth_nothing_and_starts_no_process(task, no_sandbox):
     for messages in ((), ("",), ("#### 12", "x" * 10**6), ("def other(): return 1",), ("pass",)):
-        found = score(task, *messages)
-        assert (found.value, found.solved, found.answer) == (0.0, False, "")
-        assert found.detail["outcome"] == NO_PROGRAM and found.detail["total"] == 1
+        result = score(task, *messages)
+        assert (result.value, result.solved, result.answer) == (0.0, False, "")
+        assert result.detail["outcome"] == NO_PROGRAM and result.detail["total"] == 1
 
 
 def test_the_commonest_program_counts_and_of_equal_ones_the_first(task):
@@ -200,11 +200,11 @@ def test_generated_tasks_show_other_inputs_than_they_test():
         exam = task.details["exam"]
         (test,) = exam.tests
         assert f">>> {exam.name}(" in task.source_text and "candidate(" in test
-        shown = [
+        examples = [
             line.partition(exam.name)[2] for line in task.source_text.split("\n") if ">>>" in line
         ]
-        assert len(shown) == 2
-        assert all(f"candidate{call} " not in test for call in shown)
+        assert len(examples) == 2
+        assert all(f"candidate{call} " not in test for call in examples)
         assert all(statement in task.source_text for statement in task.statements)
 
 

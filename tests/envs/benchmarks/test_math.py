@@ -42,8 +42,8 @@ def task(answer: str = "12", question: str = "?") -> Task:
 
 
 def score(*messages: str, answer: str = "12") -> tuple[float, bool, str]:
-    found = BENCHMARK.score(task(answer), {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    score = BENCHMARK.score(task(answer), {f"solver_{i}": text for i, text in enumerate(messages)})
+    return score.value, score.solved, score.answer
 
 
 def right(task: Task, answer: str) -> bool:
@@ -116,7 +116,7 @@ def test_a_folder_over_both_parts_is_refused_for_want_of_a_file(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"level": "Level 1"}, "expected the field 'problem'"),
         ({"problem": "Find $x$."}, "expected the field 'solution'"),
@@ -128,8 +128,8 @@ def test_a_folder_over_both_parts_is_refused_for_want_of_a_file(tmp_path: Path) 
         ([1], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, ROW, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, ROW, row, message)
 
 
 @needs_data
@@ -149,8 +149,8 @@ def test_all_real_rows_load_and_lose_no_word(folder: str, split: Any, count: int
 @needs_data
 def test_the_last_box_is_the_given_answer_on_all_of_math_500() -> None:
     for _, row in rows(DATA / "math500"):
-        found = commitment(row["solution"])
-        assert found is not None and found[1] == row["answer"]
+        result = commitment(row["solution"])
+        assert result is not None and result[1] == row["answer"]
 
 
 @needs_data
@@ -183,14 +183,14 @@ def misjudged(tasks: tuple[Task, ...], step: int) -> tuple[Pairs, Pairs]:
 
 
 def different(read: Task, other: str) -> list[str]:
-    """The corruptions of an answer that are not equal to it by chance; at least three."""
-    found = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
-    assert len(found) >= 3, read
-    return sorted(found)
+    """Return the corruptions of an answer that differ from it, at least three."""
+    results = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
+    assert len(results) >= 3, read
+    return sorted(results)
 
 
 def rewrites(answer: str) -> Iterator[str]:
-    """The same answer in other words."""
+    """Yield the same answer in other notations."""
     yield answer
     yield f"${answer}$"
     yield f" {answer}."
@@ -205,8 +205,8 @@ def rewrites(answer: str) -> Iterator[str]:
     if re.fullmatch(r"-?\d{1,15}", answer):
         yield from (f"{answer}.0", f"{int(answer):,}", f"x={answer}", f"{2 * int(answer)}/2")
         yield from (rf"{answer}\%", rf"{answer}\text{{ cm}}", rf"\${answer}", f"{answer} units")
-    if found := re.fullmatch(r"(-?)\\[dt]?frac\{(\d+)\}\{(\d+)\}", answer):
-        sign, above, below = found[1], int(found[2]), int(found[3])
+    if match := re.fullmatch(r"(-?)\\[dt]?frac\{(\d+)\}\{(\d+)\}", answer):
+        sign, above, below = match[1], int(match[2]), int(match[3])
         yield f"{sign}{above}/{below}"
         yield rf"{sign}\tfrac{{{3 * above}}}{{{3 * below}}}"
         if 10**6 % Fraction(above, below).denominator == 0:
@@ -215,17 +215,17 @@ def rewrites(answer: str) -> Iterator[str]:
 
 def corruptions(answer: str, other: str) -> Iterator[str]:
     """Other answers that look like it; the answer of another row is the last."""
-    yield re.sub(r"\d+", lambda found: str(int(found.group()) + 1), answer, count=1)
+    yield re.sub(r"\d+", lambda result: str(int(result.group()) + 1), answer, count=1)
     yield re.sub(r"\d(?=\D*$)", lambda found: found.group() + "7", answer)
     yield f"{answer}+1"
     if plain(answer) != "0" and not re.match(r"0\D", answer) and "=" not in answer:
         yield answer[1:] if answer.startswith("-") else f"-{answer}"
-    if found := re.fullmatch(r"([(\[])([^()\[\]]*,[^()\[\]]*)([)\]])", answer.strip()):
-        parts = [part.strip() for part in found[2].split(",")]
+    if match := re.fullmatch(r"([(\[])([^()\[\]]*,[^()\[\]]*)([)\]])", answer.strip()):
+        parts = [part.strip() for part in match[2].split(",")]
         if parts != parts[::-1]:
-            yield f"{found[1]}{','.join(parts[::-1])}{found[3]}"
-        yield f"{found[1]}{','.join(parts[:-1])}{found[3]}"
-        yield f"{'[' if found[1] == '(' else '('}{found[2]}{found[3]}"
+            yield f"{match[1]}{','.join(parts[::-1])}{match[3]}"
+        yield f"{match[1]}{','.join(parts[:-1])}{match[3]}"
+        yield f"{'[' if match[1] == '(' else '('}{match[2]}{match[3]}"
     yield other
 
 
@@ -326,8 +326,8 @@ def test_a_commitment_is_the_last_marked_answer_letter_for_letter() -> None:
 
 def test_generated_tasks_are_solved_by_their_own_commitment() -> None:
     for made in BENCHMARK.generate(0, 200):
-        found = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.answer_text}"})
-        assert found.solved, made
+        score = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.answer_text}"})
+        assert score.solved, made
 
     with pytest.raises(UnknownNameError, match="Did you mean 'algebra'"):
         BENCHMARK.generate(0, 1, subjects="algebar")

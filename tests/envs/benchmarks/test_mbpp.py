@@ -86,8 +86,8 @@ def test_the_sanitized_form_is_read_too(load):
 
 def test_the_setup_runs_after_the_program_whose_classes_it_uses(load):
     (task,) = load(ROW)
-    found = score(task, CODE)
-    assert found.solved and found.detail["passed"] == found.detail["total"] == 3
+    result = score(task, CODE)
+    assert result.solved and result.detail["passed"] == result.detail["total"] == 3
 
 
 def test_the_function_is_the_outer_one_of_the_program_that_a_test_calls(load):
@@ -104,7 +104,7 @@ def test_a_program_is_worth_something_only_if_it_passes_all(load):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"text": 1}, "expected field 'text' to be a str"),
         ({"code": "x ="}, "expected field 'code' to be Python that defines a function"),
@@ -119,11 +119,11 @@ def test_a_program_is_worth_something_only_if_it_passes_all(load):
         ({"test_setup_code": None}, "expected field 'test_setup_code' to be a str"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, said):
+def test_a_bad_row_is_refused_with_file_line_and_field(load, tmp_path, change, message):
     with pytest.raises(SourceError) as caught:
         load(ROW, {**ROW, **change})
     assert str(caught.value).startswith(f"{tmp_path / 'test.jsonl'}:2: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_row_without_text_or_tests_is_refused(load):
@@ -157,9 +157,9 @@ def test_all_real_rows_load(file, count):
 def test_no_program_is_worth_nothing_and_starts_no_process(load, no_sandbox):
     (task,) = load(ROW)
     for messages in ((), ("",), ("#### 12",), ("    return box.n + 1",), ("def gro(b): return 1",)):
-        found = score(task, *messages)
-        assert (found.value, found.answer, found.detail["outcome"]) == (0.0, "", NO_PROGRAM)
-        assert found.detail["total"] == 3
+        result = score(task, *messages)
+        assert (result.value, result.answer, result.detail["outcome"]) == (0.0, "", NO_PROGRAM)
+        assert result.detail["total"] == 3
 
 
 def test_generated_tasks_show_other_asserts_than_they_test():

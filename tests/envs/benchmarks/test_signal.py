@@ -29,9 +29,9 @@ def test_it_is_the_benchmark_of_its_name() -> None:
 
 def test_a_task_asks_for_one_thing_of_its_table_and_that_one_matters() -> None:
     for task in BENCHMARK.generate(0, 200, things=16, colours=8, distractors=(0, 5)):
-        asked = task.question.removeprefix("What colour is the ").removesuffix("?")
-        assert asked in THINGS and task.answer in COLOURS
-        expected = f"The {asked} is {task.answer}."
+        question = task.question.removeprefix("What colour is the ").removesuffix("?")
+        assert question in THINGS and task.answer in COLOURS
+        expected = f"The {question} is {task.answer}."
         assert [text == expected for text in task.statements] == list(task.relevant or ())
         assert len(set(task.statements)) == len(task.statements) <= 6
 
@@ -43,7 +43,7 @@ def test_settings_say_how_many_things_and_colours_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"things": 1}, "generator.things must be a whole number from 2 to 16; got 1"),
         ({"things": (2, 3)}, "generator.things must be a whole number"),
@@ -53,8 +53,8 @@ def test_settings_say_how_many_things_and_colours_there_are() -> None:
         ({"things": 2, "colours": 2, "distractors": 0}, "at most the number of different train"),
     ],
 )
-def test_a_setting_out_of_its_range_is_refused(settings: Any, said: str) -> None:
-    with pytest.raises(SettingError, match=said):
+def test_a_setting_out_of_its_range_is_refused(settings: Any, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
         BENCHMARK.generate(0, 60, **settings)
 
 
@@ -90,7 +90,7 @@ def test_rows_of_ones_own_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({**ROW, "answer": "mauve"}, "to be one of red, blue"),
         ({**ROW, "statements": "The ball is red."}, "field 'statements' to be a list"),
@@ -100,8 +100,8 @@ def test_rows_of_ones_own_are_read(tmp_path: Path) -> None:
         ({"question": "?"}, "expected the field 'answer'"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, ROW, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, ROW, row, message)
 
 
 def test_dealt_out_one_helper_holds_what_matters() -> None:

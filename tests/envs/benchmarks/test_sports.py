@@ -52,7 +52,7 @@ def test_the_document_of_big_bench_hard_is_read_like_json_lines(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"input": "A?"}, "expected the field 'target'"),
         ({"inptu": "A?", "target": "yes"}, "Did you mean 'inptu'"),
@@ -63,8 +63,8 @@ def test_the_document_of_big_bench_hard_is_read_like_json_lines(tmp_path: Path) 
         (["A?"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, ROW, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, ROW, row, message)
 
 
 @needs_data
@@ -92,8 +92,8 @@ def test_spelt_out_real_answers_are_right_and_corrupted_ones_wrong() -> None:
     for task in BENCHMARK.load(DATA):
         other = "no" if task.answer == "yes" else "yes"
         for word in words[task.answer]:
-            said = f"{task.question} The sentence is {word}."
-            assert BENCHMARK.score(task, {"solver_0": said}).value == 1.0, said
+            message = f"{task.question} The sentence is {word}."
+            assert BENCHMARK.score(task, {"solver_0": message}).value == 1.0, message
         for corrupted in (
             *(f"{task.question} The sentence is {word}." for word in words[other]),
             f"#### {task.answer} no: #### {other}",

@@ -123,7 +123,7 @@ def test_a_folder_holds_the_releases_under_their_own_names(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"input": "A?"}, "expected the field 'target_scores'"),
         ({"input": "A?", "target_scores": 1}, "field 'target_scores' to be a dict; got int 1"),
@@ -146,8 +146,8 @@ def test_a_folder_holds_the_releases_under_their_own_names(tmp_path: Path) -> No
         (["A?"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, BIG_BENCH, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, BIG_BENCH, row, message)
 
 
 @needs_data

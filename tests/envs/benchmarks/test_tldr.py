@@ -52,7 +52,7 @@ def test_a_folder_has_a_file_for_each_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({**ROW, "instruction": " "}, "expected a post; the field 'instruction' is empty"),
         ({**ROW, "instruction": None}, "field 'instruction' to be a str; got NoneType None"),
@@ -65,8 +65,8 @@ def test_a_folder_has_a_file_for_each_part(tmp_path: Path) -> None:
         (["a"], "expected a JSON object"),
     ],
 )
-def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    check_refused(BENCHMARK, tmp_path, ROW, row, said)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    check_refused(BENCHMARK, tmp_path, ROW, row, message)
 
 
 @needs_data

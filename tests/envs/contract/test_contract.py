@@ -209,7 +209,7 @@ class Reseeding(Count):
 class Picky(Count):
     def reset(self, seed=None, options=None):
         observations, infos = super().reset(seed, options)
-        return {a: seen + bool(options) for a, seen in observations.items()}, infos
+        return {a: observation + bool(options) for a, observation in observations.items()}, infos
 
 
 class Paying(Count):

@@ -1,4 +1,4 @@
-"""`check_env` explains what an environment of other people lacks, before anything relies on it."""
+"""`check_env` explains the faults of a user's environment before anything relies on it."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ class NoInfos(Echo):
 
 class Four(Echo):
     def step(self, actions):
-        seen, rewards, over, _, infos = super().step(actions)
-        return seen, rewards, over, infos
+        observations, rewards, over, _, infos = super().step(actions)
+        return observations, rewards, over, infos
 
 
 class OneForAll(Echo):
     def step(self, actions):
-        seen, rewards, *_, infos = super().step(actions)
-        return seen, rewards, not self.agents, False, infos
+        observations, rewards, *_, infos = super().step(actions)
+        return observations, rewards, not self.agents, False, infos
 
 
 class Nothing(Echo):

@@ -28,9 +28,9 @@ def test_an_episode_has_its_reset_and_every_step_with_who_was_there(make):
 
 
 def test_what_is_sampled_follows_from_the_seed_and_the_first_difference_is_told(make):
-    one, same, other = (play(make(), seed, random_action) for seed in (5, 5, 6))
-    assert difference(one, same) == ""
-    assert difference(one, other).startswith("different after 0 steps")
+    episode, same, other = (play(make(), seed, random_action) for seed in (5, 5, 6))
+    assert difference(episode, same) == ""
+    assert difference(episode, other).startswith("different after 0 steps")
     messages = play(make(), 5, saying("a")), play(make(), 5, saying("b"))
     assert difference(*messages).startswith("different after 1 steps")
 

@@ -31,8 +31,8 @@ class Gullible(DialogueEnv):
 
     def step(self, actions):
         observations, *others = super().step(actions)
-        for seen in observations.values():
-            seen["text"] = seen["text"].replace("\n  ", "\n")
+        for observation in observations.values():
+            observation["text"] = observation["text"].replace("\n  ", "\n")
         return observations, *others
 
 
@@ -69,8 +69,8 @@ class Spendthrift(DialogueEnv):
 
 class WrongLeft(DialogueEnv):
     def _lie(self, observations):
-        for seen in observations.values():
-            seen["tokens_left"] = np.minimum(seen["tokens_left"], 2)
+        for observation in observations.values():
+            observation["tokens_left"] = np.minimum(observation["tokens_left"], 2)
         return observations
 
     def reset(self, seed=None, options=None):

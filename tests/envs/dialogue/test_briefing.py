@@ -1,4 +1,4 @@
-"""What agents read first."""
+"""The first texts of agents."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def test_a_joint_work_is_told_to_be_graded_as_one(texts):
 
 def test_the_general_part_is_the_same_for_all_agents_and_tasks(sums, tasks):
     parts = {
-        one.general
+        value.general
         for task, shares in ((tasks[0], SHARES), (tasks[1], {"solver_0": (0,), "helper_0": ()}))
-        for one in openings(task, shares, RULES, sums, FORMS["full"]).values()
+        for value in openings(task, shares, RULES, sums, FORMS["full"]).values()
     }
     assert len(parts) == 1 and "helper_0" in parts.pop()
 
@@ -124,8 +124,8 @@ def test_what_the_roles_are_told_alike_is_told_once_as_the_goal(sums, tasks):
             return f"Add up. All numbers count. {'Answer' if role == 'solver' else 'Help'}."
 
     form = Templates("goal: {goal}\n{duties}", "{agent}: {duty}")
-    found = written(tasks[0], SHARES, RULES, Told(), form)
-    assert found["helper_0"] == (
+    result = written(tasks[0], SHARES, RULES, Told(), form)
+    assert result["helper_0"] == (
         "goal: Add up. All numbers count.\nsolver: Answer.\nhelper: Help.\nhelper_0: Help."
     )
 
@@ -134,8 +134,8 @@ def test_a_role_by_itself_is_told_all_as_its_duty(sums, tasks):
     alone = Roster.of({"solver": 2}, "complete", "all", "majority", 3)
     shares = {"solver_0": (), "solver_1": (0,)}
     form = Templates("{goal}\n{duties}", "{agent}")
-    found = written(tasks[0], shares, replace(RULES, roster=alone), sums, form)
-    assert found["solver_1"] == "A solver adds up.\nsolver_1"
+    result = written(tasks[0], shares, replace(RULES, roster=alone), sums, form)
+    assert result["solver_1"] == "A solver adds up.\nsolver_1"
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "math", "strategyqa", "sports", "signal", "checkmate"])
@@ -144,7 +144,10 @@ def test_seven_tenths_of_a_first_prompt_are_the_same_for_all(name):
     texts = []
     for task in list(env.tasks)[:4]:
         observations, infos = env.reset(seed=0, options={"task": task})
-        texts += [(one["text"], infos[agent]["general"]) for agent, one in observations.items()]
+        texts += [
+            (observation["text"], infos[agent]["general"])
+            for agent, observation in observations.items()
+        ]
     for text, general in texts:
         assert text.startswith(general)
         assert len(general) >= 0.7 * len(text)
@@ -155,7 +158,9 @@ def test_a_price_that_moves_leaves_the_prompt_as_it_is():
     before = env.reset(seed=0)[0]
     env.reward = replace(env.reward, price=0.0)
     after = env.reset(seed=0)[0]
-    assert [one["text"] for one in before.values()] == [one["text"] for one in after.values()]
+    assert [value["text"] for value in before.values()] == [
+        value["text"] for value in after.values()
+    ]
     assert "Every token you say costs reward" in before["solver_0"]["text"]
     free = envs.make("gsm8k", tasks=2, reward={"price": 0.0})
     assert "costs reward" not in free.reset(seed=0)[0]["solver_0"]["text"]
@@ -172,7 +177,7 @@ def test_templates_of_a_users_own_are_filled_in():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("overrides", "message"),
     [
         ("shrot", r"env\.instructions 'shrot'. Did you mean 'short'"),
         ({"general": ""}, "two texts, `general` and `own`"),
@@ -183,6 +188,6 @@ def test_templates_of_a_users_own_are_filled_in():
         ({"general": 3, "own": ""}, "must be a text for str.format"),
     ],
 )
-def test_templates_that_cannot_be_filled_in_are_refused(given, said):
-    with pytest.raises((SettingError, UnknownNameError), match=said):
-        templates(given)
+def test_templates_that_cannot_be_filled_in_are_refused(overrides, message):
+    with pytest.raises((SettingError, UnknownNameError), match=message):
+        templates(overrides)

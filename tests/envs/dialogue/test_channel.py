@@ -35,16 +35,16 @@ def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping
     _, infos = env.reset(seed=seed, options={"task": key})
     task = env.tasks[key]
     word = "" if codes and task.answer == "red" else task.answer
-    said = {
+    messages = {
         agent: word if any(task.relevant[i] for i in info["share"]) else ""
         for agent, info in infos.items()
     }
-    seen, *_ = env.step(said)
-    heard = seen["solver_0"]["text"]
-    answer = next((one for one in COLOURS if one in heard), None)
+    observations, *_ = env.step(messages)
+    text = observations["solver_0"]["text"]
+    answer = next((one for one in COLOURS if one in text), None)
     if answer is None:
         # Who codes takes silence for red; what could not be heard was another colour.
-        told = "could not be heard" in heard
+        told = "could not be heard" in text
         answer = "red" if codes and not told else guess.choice(COLOURS[1:] if codes else COLOURS)
     *_, infos = env.step({"solver_0": f"#### {answer}"})
     return infos["solver_0"]
@@ -60,7 +60,7 @@ def solved(codes: bool, **channel: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "lose", [0.3, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.1, 0.5))]
+    "lose", [0.3, *(pytest.param(value, marks=pytest.mark.slow) for value in (0.0, 0.1, 0.5))]
 )
 @pytest.mark.parametrize(
     ("codes", "mark", "falls"),
@@ -68,8 +68,8 @@ def solved(codes: bool, **channel: Any) -> int:
     [(False, False, 0.75), (False, True, 0.75), (True, False, 0.75), (True, True, 0.5)],
 )
 def test_scripted_teams_lose_what_the_closed_forms_say(codes, mark, falls, lose):
-    found = binomtest(solved(codes, lose=lose, mark=mark), EPISODES)
-    interval = found.proportion_ci(0.999, method="wilson")
+    result = binomtest(solved(codes, lose=lose, mark=mark), EPISODES)
+    interval = result.proportion_ci(0.999, method="wilson")
     assert interval.low <= 1 - falls * lose <= interval.high
 
 
@@ -102,12 +102,12 @@ def test_tasks_and_deals_are_those_of_any_other_channel(lose):
 
 def test_losses_do_not_depend_on_what_is_said_and_grow_with_the_rate():
     def heard(lose: float, words: str) -> list[bool]:
-        env, found = signal(20, lose=lose), []
+        env, results = signal(20, lose=lose), []
         for seed in range(40):
             env.reset(seed=seed)
-            seen, *_ = env.step(dict.fromkeys(env.agents, words))
-            found += [f"helper_{n}: " in seen["solver_0"]["text"] for n in range(3)]
-        return found
+            observations, *_ = env.step(dict.fromkeys(env.agents, words))
+            results += [f"helper_{n}: " in observations["solver_0"]["text"] for n in range(3)]
+        return results
 
     some, more = heard(0.3, "red"), heard(0.6, "red")
     assert some == heard(0.3, "a much longer message of many words")
@@ -122,7 +122,7 @@ def test_a_lost_message_is_charged_and_uses_up_the_budget():
         "signal", tasks=5, channel=channel, reward=price, budget={"episode": 2}, **SPLIT
     )
     env.reset(seed=0)
-    seen, rewards, terminations, _, infos = env.step({"helper_1": "so it is"})
+    observations, rewards, terminations, _, infos = env.step({"helper_1": "so it is"})
     assert rewards["helper_1"] == pytest.approx(-0.2) and infos["helper_1"]["tokens_said"] == 2
     assert all(terminations.values()) and infos["solver_0"]["measures"] == {
         "lost_rate": 1.0,
@@ -158,8 +158,8 @@ def test_a_loss_is_marked_or_reads_as_silence():
 
 
 def test_the_probe_marks_silence_that_was_chosen_and_no_other():
-    found = transmission(mark=True, probe=True).deliver(said(b="", c=""), HEARS, {"b_0"})
-    assert found["a_0"] == "b_0 could not be heard." and found["b_0"] == SILENT_ROUND
+    result = transmission(mark=True, probe=True).deliver(said(b="", c=""), HEARS, {"b_0"})
+    assert result["a_0"] == "b_0 could not be heard." and result["b_0"] == SILENT_ROUND
 
 
 def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
@@ -186,15 +186,15 @@ def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():
         **SPLIT,
     )
     env.reset(seed=0)
-    seen, *_ = env.step({"helper_0": "red"})
-    text = seen["solver_0"]["text"].splitlines()
+    observations, *_ = env.step({"helper_0": "red"})
+    text = observations["solver_0"]["text"].splitlines()
     assert text == ["helper_0: red", *(f"helper_{n} could not be heard." for n in (1, 2))]
-    seen, *_ = env.step({"solver_0": "what"})
-    assert seen["helper_0"]["text"] == "solver_0: what"
-    seen, *_ = env.step({})
+    observations, *_ = env.step({"solver_0": "what"})
+    assert observations["helper_0"]["text"] == "solver_0: what"
+    observations, *_ = env.step({})
     # helper_0 has spent its token; the solver was not in turn.
-    assert "helper_0" not in seen["solver_0"]["text"]
-    assert seen["helper_1"]["text"] == SILENT_ROUND
+    assert "helper_0" not in observations["solver_0"]["text"]
+    assert observations["helper_1"]["text"] == SILENT_ROUND
 
 
 @pytest.mark.parametrize("channel", [{"lose": 0.4, "mark": True}, {"mark": True, "probe": True}])

@@ -25,7 +25,7 @@ TEAM = {"solver": 1, "helper": 2}
 
 
 def _say(env, *texts):
-    """One round in which the agents say these texts, in their order."""
+    """Play one round in which the agents say these texts, in their order."""
     return env.step(dict(zip(env.possible_agents, texts, strict=False)))
 
 
@@ -91,12 +91,12 @@ def test_a_reset_shows_every_agent_its_first_text_and_an_untouched_budget(make_e
     env = make_env(team=TEAM, budget=Budget(message=4, agent=5, round=7, episode=12))
     observations, infos = env.reset(seed=0)
     assert list(observations) == list(infos) == env.agents == AGENTS
-    for agent, seen in observations.items():
-        assert seen["text"].startswith("The team: solver_0, helper_0, helper_1.")
-        assert f"\nYou are {agent}.\n" in seen["text"]
-        assert seen["tokens_left"].tolist() == [4, 5, 7, 12]
-        assert seen["tokens_left"].dtype == np.int32
-        assert infos[agent]["tokens_read"] == len(seen["text"])
+    for agent, observation in observations.items():
+        assert observation["text"].startswith("The team: solver_0, helper_0, helper_1.")
+        assert f"\nYou are {agent}.\n" in observation["text"]
+        assert observation["tokens_left"].tolist() == [4, 5, 7, 12]
+        assert observation["tokens_left"].dtype == np.int32
+        assert infos[agent]["tokens_read"] == len(observation["text"])
 
 
 def test_without_caps_everything_left_is_unlimited(start):
@@ -145,10 +145,13 @@ def test_an_unknown_task_names_the_nearest(make_env):
 
 
 def test_other_options_are_ignored(make_env):
-    one, two = make_env(), make_env()
+    environment, two = make_env(), make_env()
     texts = [
-        {agent: seen["text"] for agent, seen in observations.items()}
-        for observations, _ in (one.reset(seed=4), two.reset(seed=4, options={"options": 1}))
+        {agent: observation["text"] for agent, observation in observations.items()}
+        for observations, _ in (
+            environment.reset(seed=4),
+            two.reset(seed=4, options={"options": 1}),
+        )
     ]
     assert texts[0] == texts[1]
 
@@ -156,18 +159,18 @@ def test_other_options_are_ignored(make_env):
 def test_every_task_is_drawn_sooner_or_later_and_without_a_seed_the_draw_goes_on(make_env):
     env = make_env()
     env.reset(seed=0)
-    drawn = [env.reset()[1]["solver_0"]["task"] for _ in range(30)]
-    assert set(drawn) == {"fruit", "birds", "unknown"}
+    draws = [env.reset()[1]["solver_0"]["task"] for _ in range(30)]
+    assert set(draws) == {"fruit", "birds", "unknown"}
     env.reset(seed=0)
-    assert drawn == [env.reset()[1]["solver_0"]["task"] for _ in range(30)]
+    assert draws == [env.reset()[1]["solver_0"]["task"] for _ in range(30)]
 
 
 def test_equal_seed_and_task_give_an_equal_deal_drawn_or_named(make_env):
     for seed in range(20):
-        _, drawn = make_env(information="split").reset(seed=seed)
-        task = drawn["solver_0"]["task"]
+        _, draws = make_env(information="split").reset(seed=seed)
+        task = draws["solver_0"]["task"]
         _, named = make_env(information="split").reset(seed=seed, options={"task": task})
-        assert named == drawn
+        assert named == draws
 
 
 def test_the_deal_changes_with_the_seed(make_env):
@@ -236,9 +239,9 @@ def test_human_prints_every_round_and_the_score_whatever_is_said(start, capsys):
     env = start(render_mode="human", rounds=2)
     _say(env, "[/red] \x1b[2J \ud800", "[bold]3", "")
     _say(env, "#7")
-    shown = capsys.readouterr().out
-    assert "[bold]3" in shown and "[/red]" in shown and "\x1b[2J" not in shown
-    assert "answer 7: solved, score 1" in shown
+    output = capsys.readouterr().out
+    assert "[bold]3" in output and "[/red]" in output and "\x1b[2J" not in output
+    assert "answer 7: solved, score 1" in output
     assert env.render() is None
 
 
@@ -298,8 +301,8 @@ def test_each_round_is_heard_as_its_topology_has_it(make_env):
     env.reset(seed=0)
     read = []
     for _ in range(3):
-        seen, *_ = env.step(dict.fromkeys(env.agents, "hm"))
-        read.append([seen[agent]["text"].count(": hm") for agent in env.possible_agents])
+        observations, *_ = env.step(dict.fromkeys(env.agents, "hm"))
+        read.append([observations[agent]["text"].count(": hm") for agent in env.possible_agents])
     # Nobody, then the solver both helpers and they the solver, and nobody again.
     assert read == [[0, 0, 0], [2, 1, 1], [0, 0, 0]]
 
@@ -307,9 +310,9 @@ def test_each_round_is_heard_as_its_topology_has_it(make_env):
 def test_a_list_of_one_topology_is_that_topology(make_env):
     def played(topology):
         env = make_env(team=TEAM, rounds=3, topology=topology)
-        seen = [env.reset(seed=1)[0]]
+        observations = [env.reset(seed=1)[0]]
         while env.agents:
-            seen.append(env.step({agent: f"I am {agent}" for agent in env.agents})[0])
-        return [{agent: one["text"] for agent, one in each.items()} for each in seen]
+            observations.append(env.step({agent: f"I am {agent}" for agent in env.agents})[0])
+        return [{agent: one["text"] for agent, one in each.items()} for each in observations]
 
     assert played(["ring"]) == played("ring")

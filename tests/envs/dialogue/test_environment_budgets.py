@@ -11,7 +11,7 @@ AGENTS = ["solver_0", "helper_0", "helper_1"]
 
 
 def _say(env, *texts):
-    """One round in which the agents say these texts, in their order."""
+    """Play one round in which the agents say these texts, in their order."""
     return env.step(dict(zip(env.possible_agents, texts, strict=False)))
 
 
@@ -88,9 +88,9 @@ def test_all_four_caps_hold_together(start):
     # solver_0 4 (message), helper_0 3 (round: 7 - 4), helper_1 0.
     assert _said(infos) == [4, 3, 0]
     assert not any(terminated.values())
-    left = [seen["tokens_left"].tolist() for seen in observations.values()]
+    tokens_left = [observation["tokens_left"].tolist() for observation in observations.values()]
     # Of the episode 12 - 7 = 5 are left; of their own 1, 2 and 5; the round is whole again.
-    assert left == [[1, 1, 7, 5], [2, 2, 7, 5], [4, 5, 7, 5]]
+    assert tokens_left == [[1, 1, 7, 5], [2, 2, 7, 5], [4, 5, 7, 5]]
     _, _, terminated, _, infos = _say(env, "abcdef", "abcdef", "abcdef")
     # helper_0 2 (its own), helper_1 3 (episode: 12 - 7 - 2), solver_0 0.
     assert _said(infos) == [4, 5, 3]
@@ -112,11 +112,11 @@ def test_out_of_turn_the_budget_is_zero_and_words_are_not_published(start):
     env = start(schedule=["helper", "solver"], budget=Budget(message=9))
     assert env.observation_space("solver_0") is not None
     observations, infos = env.reset(seed=0)
-    assert [seen["tokens_left"][0] for seen in observations.values()] == [0, 9, 9]
+    assert [observation["tokens_left"][0] for observation in observations.values()] == [0, 9, 9]
     observations, _, _, _, infos = _say(env, "#7", "hi", "")
     assert _messages(infos) == ["", "hi", ""]
     assert [info["cut"] for info in infos.values()] == [True, False, False]
-    assert [seen["tokens_left"][0] for seen in observations.values()] == [9, 0, 0]
+    assert [observation["tokens_left"][0] for observation in observations.values()] == [9, 0, 0]
     # What was said out of turn is no answer.
     assert env.agents == AGENTS
 

@@ -1,4 +1,4 @@
-"""How a dialogue ends, and what is graded then.
+"""The end of a dialogue, and its grading.
 
 The team: solver_0, helper_0 and helper_1; one character is one token. `#7` commits to the
 answer, in two tokens; the task `fruit` has the answer 7.
@@ -15,7 +15,7 @@ AGENTS = ["solver_0", "helper_0", "helper_1"]
 
 
 def _say(env, *texts):
-    """One round in which the agents say these texts, in their order."""
+    """Play one round in which the agents say these texts, in their order."""
     return env.step(dict(zip(env.possible_agents, texts, strict=False)))
 
 
@@ -172,7 +172,7 @@ def test_after_the_end_and_before_a_reset_a_step_returns_nothing(start, make_env
 
 def test_after_the_end_nobody_may_say_anything(start):
     observations, *_ = _say(start(budget=Budget(message=3)), "#7")
-    assert [seen["tokens_left"][0] for seen in observations.values()] == [0, 0, 0]
+    assert [observation["tokens_left"][0] for observation in observations.values()] == [0, 0, 0]
 
 
 def test_a_vote_is_over_when_enough_agree_and_earns_what_it_would_have_earned(start):

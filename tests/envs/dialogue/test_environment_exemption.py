@@ -1,4 +1,4 @@
-"""What of an answer is free of charge: its plain statement, and no speech inside it."""
+"""The part of an answer that is free of charge: its plain statement, and no speech inside it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def charged(name: str, message: str, right: str = "#### 12345678901234") -> floa
 )
 def test_words_inside_an_answer_are_charged(name, plain, message, extra):
     assert charged(name, plain) == 0
-    found = charged(name, message)
-    assert found > 0 if extra is None else found == extra
+    result = charged(name, message)
+    assert result > 0 if extra is None else result == extra
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
     )
     for key, task in env.tasks.items():
         env.reset(seed=0, options={"task": key})
-        dealt = {a: " ".join(task.statements[i] for i in env.shares[a]) for a in env.agents}
-        words = {a: rf"\boxed{{{text} 0}}" for a, text in dealt.items()}
+        shares = {a: " ".join(task.statements[i] for i in env.shares[a]) for a in env.agents}
+        words = {a: rf"\boxed{{{text} 0}}" for a, text in shares.items()}
         spoken = {a: len(env.tokenize(text)) for a, text in words.items()}
         paid = env.step(words)[1]
         for agent, reward in paid.items():
@@ -98,6 +98,6 @@ def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
 def test_an_answer_is_free_once_an_episode(start):
     # `#7` has two tokens at 0.05 each; with a majority the episode goes on after it.
     env = start(answer="majority", rounds=3, reward=Reward(price=0.5, normalizer=10))
-    said = {"solver_0": "#7", "helper_0": "a"}
-    assert env.step(said)[1]["solver_0"] == 0
-    assert env.step(said)[1]["solver_0"] == pytest.approx(-0.1)
+    messages = {"solver_0": "#7", "helper_0": "a"}
+    assert env.step(messages)[1]["solver_0"] == 0
+    assert env.step(messages)[1]["solver_0"] == pytest.approx(-0.1)

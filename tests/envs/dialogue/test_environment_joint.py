@@ -127,8 +127,8 @@ def test_every_round_tells_its_score_where_it_is_graded_and_only_there():
 
 def test_no_feedback_says_nothing():
     assert told(say(make(), "a", "b")) == ["Nobody spoke.", "Nobody spoke."]
-    heard = told(say(make(topology="complete"), "a", "b"))
-    assert heard == ["second_0: b", "first_0: a"]
+    feedback = told(say(make(topology="complete"), "a", "b"))
+    assert feedback == ["second_0: b", "first_0: a"]
 
 
 def test_plain_feedback_asks_for_a_revision_after_every_round_but_the_last():
@@ -149,15 +149,15 @@ def test_level_feedback_says_what_the_benchmark_found():
 
 
 def test_an_expert_is_asked_with_the_task_and_what_was_written():
-    asked = []
+    calls = []
 
     def expert(task, written):
-        asked.append((task.key, dict(written)))
+        calls.append((task.key, dict(written)))
         return {"second_0": "Try z."}
 
     env = make(feedback="expert", expert=expert)
     assert told(say(env, "ab", "")) == [REVISE, f"Expert: Try z.\n{REVISE}"]
-    assert asked == [("letters", {"first_0": "ab"})]
+    assert calls == [("letters", {"first_0": "ab"})]
 
 
 def test_feedback_is_read_and_counted():

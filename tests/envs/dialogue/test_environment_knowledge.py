@@ -1,4 +1,4 @@
-"""Who knows what in a dialogue, and who hears whom.
+"""The statements that agents know in a dialogue, and the agents that they hear.
 
 The team: solver_0, helper_0 and helper_1; one character is one token.
 """
@@ -12,7 +12,7 @@ TEAM = {"solver": 1, "helper": 2}
 
 
 def _say(env, *texts):
-    """One round in which the agents say these texts, in their order."""
+    """Play one round in which the agents say these texts, in their order."""
     return env.step(dict(zip(env.possible_agents, texts, strict=False)))
 
 
@@ -37,8 +37,8 @@ def test_split_deals_the_statements_to_the_helpers_and_shows_the_question_to_all
 def test_where_everybody_answers_everybody_holds_a_part(make_env, settings):
     env = make_env(**{"team": TEAM, "information": "split", **settings})
     _, infos = env.reset(seed=0, options={"task": "fruit"})
-    dealt = [index for info in infos.values() for index in info["share"]]
-    assert sorted(dealt) == [0, 1, 2, 3]
+    shares = [index for info in infos.values() for index in info["share"]]
+    assert sorted(shares) == [0, 1, 2, 3]
     assert all(info["share"] for info in infos.values())
 
 
@@ -70,8 +70,8 @@ def test_an_answering_agent_is_not_rated_as_informed_but_voters_are(start):
 
 def _facts_told(env, *rounds):
     """What an episode of these rounds, each by agent, says of the facts that were told."""
-    for said in rounds:
-        *_, infos = env.step(said)
+    for message in rounds:
+        *_, infos = env.step(message)
     assert env.agents == []
     return {agent: info.get("measures", {}).get("facts_told") for agent, info in infos.items()}
 
@@ -93,7 +93,7 @@ def test_an_episode_tells_at_its_end_how_many_of_the_useful_facts_their_holders_
 
 def test_what_was_told_is_left_out_where_nobody_knows_which_facts_are_useful(start):
     settings = ({"information": "full"}, {"information": "split", "task": "unknown"})
-    for env in (start(rounds=1, **one) for one in settings):
+    for env in (start(rounds=1, **override) for override in settings):
         assert _facts_told(env, {"solver_0": "#5"}) == dict.fromkeys(AGENTS)
 
 
@@ -124,7 +124,7 @@ def test_a_chain_carries_words_to_the_neighbours_only(start):
 def test_a_matrix_may_let_one_hear_who_does_not_hear_back(start):
     matrix = [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
     observations, *_ = _say(start(topology=matrix), "one", "two", "three")
-    assert [seen["text"] for seen in observations.values()] == [
+    assert [observation["text"] for observation in observations.values()] == [
         "helper_0: two",
         "Nobody spoke.",
         "Nobody spoke.",

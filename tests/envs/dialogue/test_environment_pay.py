@@ -1,4 +1,4 @@
-"""What infos say of the pay of a round: task reward, bill and charge.
+"""Infos about the pay of a round: task reward, bill and charge.
 
 The team: solver_0, helper_0 and helper_1; one character is one token. `#7` commits to the
 answer, in two tokens, which are free once.
@@ -197,11 +197,11 @@ def _spent_and_answered(start, settings, generator):
     env.ledger._budget = again.ledger._budget = env.budget = Budget(episode=room)
     while env.agents:
         texts = _babble(generator)
-        left = room - _tokens(env)
+        remaining = room - _tokens(env)
         ((_, infos),) = _play(env, [texts])
         if env.agents:
             _play(again, [texts])
-    if infos["solver_0"]["ended_by"] != "budget" or left < 2:
+    if infos["solver_0"]["ended_by"] != "budget" or remaining < 2:
         return None
     # The answer that was graded, in the form that commits to it; no answer is a wrong one.
     ((_, answered),) = _play(again, [(f"#{infos['solver_0']['answer'] or 0}"[:2], "", "")])

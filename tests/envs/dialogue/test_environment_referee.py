@@ -109,11 +109,11 @@ def test_it_is_over_when_enough_of_those_who_answer_give_one_answer(make):
     # Three vote; 70 % of them are all three, 60 % are two.
     for share, endings in ((0.7, ["", "", "answer"]), (0.6, ["", "answer", "answer"])):
         referee = make("majority", agree_at=share)
-        found = []
+        results = []
         for agent in SAID:
             referee.note({agent: "#8"})
-            found.append(referee.ending(0, SAID, None))
-        assert found == endings
+            results.append(referee.ending(0, SAID, None))
+        assert results == endings
     referee = make("majority", agree_at=0.6)
     for agent, text in zip(SAID, ("#7", "#8", "no idea"), strict=True):
         referee.note({agent: text})

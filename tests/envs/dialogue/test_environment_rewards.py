@@ -1,4 +1,4 @@
-"""What a dialogue pays.
+"""Rewards of a dialogue.
 
 The team: solver_0, helper_0 and helper_1; one character is one token. `#7` commits to the
 answer, in two tokens.
@@ -15,7 +15,7 @@ from laconic.envs.dialogue.reward import Reward
 
 
 def _say(env, *texts):
-    """One round in which the agents say these texts, in their order."""
+    """Play one round in which the agents say these texts, in their order."""
     return env.step(dict(zip(env.possible_agents, texts, strict=False)))
 
 

@@ -110,8 +110,8 @@ def test_a_round_of_nothing_but_thoughts_ends_the_episode(start):
 
 def test_the_cap_is_among_the_rules_and_the_transcript_counts(start):
     env = start(budget=Budget(message=9, thought=7))
-    told = env.reset(seed=0)[0]["solver_0"]["text"]
-    assert "9 for a message, 7 for what you think before a message." in told
+    text = env.reset(seed=0)[0]["solver_0"]["text"]
+    assert "9 for a message, 7 for what you think before a message." in text
     _say(env, "<think>abc</think>xy", "z")
     assert show(env.messages).splitlines()[:2] == [
         "[0] solver_0 (2 + 3 thought): xy",
@@ -146,7 +146,7 @@ def test_a_transcript_has_no_thoughts_of_its_own_reader(make_env):
     env.reset(seed=0)
     observations = env.step({"solver_0": "<think>secret</think>hello"})[0]
     assert "solver_0: hello" in observations["solver_0"]["text"]
-    assert not any("secret" in one["text"] for one in observations.values())
+    assert not any("secret" in observation["text"] for observation in observations.values())
 
 
 # Contract
@@ -162,7 +162,7 @@ class Leaky(DialogueEnv):
 
 
 class Noting(DialogueEnv):
-    """Tells in its infos what came."""
+    """Returns the received actions in its infos."""
 
     def step(self, actions):
         *rest, infos = super().step(actions)
@@ -171,10 +171,10 @@ class Noting(DialogueEnv):
 
 @pytest.mark.parametrize("kind", [Leaky, Noting])
 def test_an_environment_that_lets_thoughts_out_is_found(make_env, kind):
-    made = make_env()
-    tasks = tuple(made.tasks.values())
+    env = make_env()
+    tasks = tuple(env.tasks.values())
     with pytest.raises(ContractError, match="a thought changes no observation"):
-        RULE(lambda: kind(made.benchmark, tasks), seeds=[0])
+        RULE(lambda: kind(env.benchmark, tasks), seeds=[0])
 
 
 def test_environments_that_take_no_thoughts_are_not_asked(make_env):
@@ -183,8 +183,8 @@ def test_environments_that_take_no_thoughts_are_not_asked(make_env):
             super().__init__(*args, **settings)
             del self.metadata["thought_tokens"]
 
-    made = make_env()
-    RULE(lambda: Plain(made.benchmark, tuple(made.tasks.values())), seeds=[0])
+    env = make_env()
+    RULE(lambda: Plain(env.benchmark, tuple(env.tasks.values())), seeds=[0])
 
 
 @pytest.mark.parametrize("cap", [None, 1, 40])

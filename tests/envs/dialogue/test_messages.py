@@ -1,4 +1,4 @@
-"""What is heard, and what people are shown."""
+"""Texts that agents hear, and texts for people."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_control_characters_are_not_shown_to_people():
 
 def test_a_round_shows_who_said_what_silence_and_cuts(capsys):
     print_round([Message("a_0", 2, "hello", 1, cut=True), Message("b_0", 2, "", 0)])
-    shown = capsys.readouterr().out
-    assert "round 2" in shown
-    assert "hello [cut]" in shown
-    assert "(silent)" in shown
-    assert "score" not in shown
+    output = capsys.readouterr().out
+    assert "round 2" in output
+    assert "hello [cut]" in output
+    assert "(silent)" in output
+    assert "score" not in output
 
 
 def test_the_score_is_shown_after_the_last_round_and_markup_in_an_answer_is_plain_text(capsys):

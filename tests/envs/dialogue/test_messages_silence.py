@@ -1,4 +1,4 @@
-"""What a reply with the silence word says."""
+"""Messages of replies with the silence word."""
 
 from __future__ import annotations
 

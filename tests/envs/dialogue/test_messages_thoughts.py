@@ -60,9 +60,9 @@ def test_whatever_the_two_spell_a_joined_action_is_taken_apart_again(seed):
             "".join(generator.choices(PARTS, k=generator.randint(0, 8))) for _ in range(2)
         )
         message = message.lstrip()
-        found = split_thought(join_thought(thought, message))
-        assert found == (thought.replace("</think>", "</ think>"), message)
-        assert "</think>" not in found[0]
+        result = split_thought(join_thought(thought, message))
+        assert result == (thought.replace("</think>", "</ think>"), message)
+        assert "</think>" not in result[0]
 
 
 @pytest.mark.parametrize("seed", range(5))

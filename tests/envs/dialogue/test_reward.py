@@ -108,7 +108,7 @@ def test_a_bill_is_the_same_whoever_is_charged_and_when():
             reward = Reward(price=0.5, normalizer=10, charge=charge, when=when)
             for score in (SOLVED, FAILED, None):
                 pay = Account(reward).pay(TOKENS, score)
-                bills = {agent: one.billed for agent, one in pay.items()}
+                bills = {agent: value.billed for agent, value in pay.items()}
                 assert bills == {"solver_0": 0.05 * 2, "helper_0": 0.05 * 4}
 
 

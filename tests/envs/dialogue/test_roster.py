@@ -27,8 +27,8 @@ def test_an_unknown_role_names_the_nearest():
 
 
 def test_a_role_or_all_agents_answer():
-    found = [(one.by_role, one.joint) for one in map(roster, ("solver", "majority", "joint"))]
-    assert found == [(True, False), (False, False), (False, True)]
+    results = [(one.by_role, one.joint) for one in map(roster, ("solver", "majority", "joint"))]
+    assert results == [(True, False), (False, False), (False, True)]
 
 
 def test_statements_go_to_those_who_do_not_answer_if_there_are_any():

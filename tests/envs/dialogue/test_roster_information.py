@@ -98,7 +98,7 @@ def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "told"),
     [
         ({}, 0.0),
         ({"helper_0": "Fact 0.", "helper_1": "Fact 1. Fact 5."}, 2 / 3),
@@ -110,15 +110,15 @@ def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
         ({"helper_0": "Fact 2. Fact 1. Fact 3.", "helper_2": "Fact 0. Fact 4."}, 0.0),
     ],
 )
-def test_facts_are_told_where_their_holder_says_them_word_for_word(task, said, told):
+def test_facts_are_told_where_their_holder_says_them_word_for_word(task, message, told):
     useful = replace(task, relevant=(True, True, False, True, False, False, False))
     shares = {"solver_0": (), "helper_0": (0, 2), "helper_1": (1, 3, 5), "helper_2": (4, 6)}
-    assert facts_told(useful, "split", shares, said) == pytest.approx(told)
+    assert facts_told(useful, "split", shares, message) == pytest.approx(told)
 
 
 def test_nobody_knows_what_was_told_of_facts_without_flags_or_where_all_read_all(task):
-    shares, said = {"helper_0": tuple(range(7))}, {"helper_0": "Fact 0."}
-    assert facts_told(replace(task, relevant=None), "split", shares, said) is None
-    assert facts_told(task, "full", shares, said) is None
-    assert facts_told(replace(task, relevant=(False,) * 7), "split", shares, said) is None
+    shares, messages = {"helper_0": tuple(range(7))}, {"helper_0": "Fact 0."}
+    assert facts_told(replace(task, relevant=None), "split", shares, messages) is None
+    assert facts_told(task, "full", shares, messages) is None
+    assert facts_told(replace(task, relevant=(False,) * 7), "split", shares, messages) is None
     assert facts_told(Task("t", "Why?", (), "1", relevant=()), "split", {}, {}) is None

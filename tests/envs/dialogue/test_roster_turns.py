@@ -43,9 +43,9 @@ def test_a_ring_of_two_links_both_once():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_named_topologies_are_symmetric_and_nobody_hears_itself(name, count):
     agents = [f"a_{number}" for number in range(count)]
-    heard = hearing(name, agents)
-    assert all(agent not in heard[agent] for agent in agents)
-    assert all(a in heard[b] for a in agents for b in heard[a])
+    hears = hearing(name, agents)
+    assert all(agent not in hears[agent] for agent in agents)
+    assert all(a in hears[b] for a in agents for b in hears[a])
 
 
 @pytest.mark.parametrize("form", [list, np.array])

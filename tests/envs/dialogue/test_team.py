@@ -1,4 +1,4 @@
-"""What all environments share, on one that only talks."""
+"""Behavior that all environments share, tested on one that only talks."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_a_subclass_of_a_few_lines_keeps_the_contract():
 
 def test_what_was_said_is_heard_charged_and_cut():
     env = Chat(reward=Reward(price=1.0, normalizer=10), budget=Budget(message=3))
-    seen, infos = env.reset(seed=0)
-    assert seen["b_0"]["text"] == "All.\nb_0" and infos["b_0"]["general"] == "All."
-    seen, rewards, _, _, infos = env.step({"a_0": "Hello", "b_0": "<think>ab</think>Hi"})
-    assert seen["b_0"]["text"] == "a_0: Hel" and infos["a_0"]["cut"]
+    observations, infos = env.reset(seed=0)
+    assert observations["b_0"]["text"] == "All.\nb_0" and infos["b_0"]["general"] == "All."
+    observations, rewards, _, _, infos = env.step({"a_0": "Hello", "b_0": "<think>ab</think>Hi"})
+    assert observations["b_0"]["text"] == "a_0: Hel" and infos["a_0"]["cut"]
     # 3 of 10 tokens; 2 said and 2 thought.
     assert rewards == pytest.approx({"a_0": 0.7, "b_0": -0.4}, rel=1e-12)
     assert env.offered("a_0") is None

@@ -1,4 +1,4 @@
-"""Free text, and what an agent observes."""
+"""The space of free text, and observations."""
 
 from __future__ import annotations
 

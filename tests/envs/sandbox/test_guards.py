@@ -1,4 +1,4 @@
-"""What a process takes from itself, tried in processes of their own."""
+"""Restrictions that a process puts on itself, tried in separate processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = {"cpu_seconds": 1.2, "file_kb": 4, "processes": 9}
 
 
 def in_child(act: Callable[[], bool]) -> bool:
-    """Whether an act in a forked copy of this process says yes."""
+    """Return whether a function returns True in a fork of this process."""
     child = os.fork()
     if child == 0:
         try:

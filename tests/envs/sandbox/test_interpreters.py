@@ -31,9 +31,9 @@ def test_every_descendant_is_killed_and_collected():
         except ChildProcessError:
             os._exit(0)
         os._exit(1)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     assert os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1]) == 0
-    assert time.monotonic() - begun < PATIENCE + 5
+    assert time.monotonic() - start_time < PATIENCE + 5
 
 
 def test_without_children_there_is_nothing_to_end():

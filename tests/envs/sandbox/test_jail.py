@@ -1,4 +1,4 @@
-"""The commands that shut an interpreter in, and what it finds inside."""
+"""Commands that isolate an interpreter, and the files it sees inside."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def test_the_interpreter_is_isolated_and_needs_nothing_but_the_libraries():
     command = jail.python()
     assert command[:4] == [jail.INTERPRETER, "-I", "-S", "-B"]
     assert os.path.isfile(jail.INTERPRETER)
-    said = subprocess.run(
+    output = subprocess.run(
         [*command[:4], "-c", "import os, json; print(os.__file__)"],
         env={},
         capture_output=True,
         text=True,
         check=True,
     )
-    file = said.stdout.strip()
+    file = output.stdout.strip()
     assert file in runtime().files
 
 

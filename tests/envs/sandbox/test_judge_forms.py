@@ -38,8 +38,8 @@ def test_objects_are_needed_where_only_the_program_can_make_them(test):
 
 
 def test_modules_that_tests_forgot_to_import_are_theirs():
-    found = needs(["assert f(1) == sys.getsizeof(1) + Node.size"], ("f",))
-    assert found.modules == ("sys",) and found.foreign == ("Node",)
+    result = needs(["assert f(1) == sys.getsizeof(1) + Node.size"], ("f",))
+    assert result.modules == ("sys",) and result.foreign == ("Node",)
 
 
 def test_a_name_of_the_program_is_no_module():

@@ -1,4 +1,4 @@
-"""What a program is asked does not depend on whether its answers were right."""
+"""The calls of a program do not depend on the correctness of its answers."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_what_tests_catch_themselves_is_left_to_them():
 
 
 def test_all_looks_at_every_item_and_any_at_no_more_than_it_needs():
-    seen: list[int] = []
+    records: list[int] = []
 
     def see(n: int) -> bool:
-        seen.append(n)
+        records.append(n)
         return n == 1
 
     assert failures("assert all(see(n) for n in (0, 1, 2))", see=see) == [""]
     assert failures("assert any(see(n) for n in (0, 1, 2))", see=see) == []
-    assert seen == [0, 1, 2, 0, 1]
+    assert records == [0, 1, 2, 0, 1]

@@ -1,4 +1,4 @@
-"""What a hostile program sends becomes a plain value, a builtin exception or a fault."""
+"""Data from a hostile program becomes a plain value, a builtin exception or a fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from laconic.envs.sandbox.wire import pack
 
 
 class Program:
-    """The other end of a link, which sends what it is told to."""
+    """Other end of a link, which sends given replies."""
 
     def __init__(self) -> None:
         """Open both pipes."""
@@ -30,7 +30,7 @@ class Program:
             os.write(self.replies, len(data).to_bytes(4, "big") + data)
 
     def asked(self) -> list[object]:
-        """The next request."""
+        """Return the next request."""
         size = int.from_bytes(os.read(self.requests, 4), "big")
         return list(marshal.loads(os.read(self.requests, size)))
 
@@ -51,8 +51,8 @@ def test_builtin_exceptions_come_back_as_themselves_and_others_are_faults(progra
     program.sends(["error", pack("KeyError"), pack("Mine"), pack("no")])
     with pytest.raises(KeyError, match="no"):
         program.link.call("f", (), {})
-    for known in ("SystemExit", "BaseException", "print", "nonsense"):
-        program.sends(["error", pack(known), pack("Mine"), pack("")])
+    for name in ("SystemExit", "BaseException", "print", "nonsense"):
+        program.sends(["error", pack(name), pack("Mine"), pack("")])
         with pytest.raises(FaultError):
             program.link.call("f", (), {})
     assert not program.link.gone
@@ -122,10 +122,10 @@ def test_code_is_sent_as_it_is_once_the_interpreter_has_started(program):
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [(b"OSError: no memory", "OSError: no memory"), (b"", "its interpreter ended before it began")],
 )
-def test_an_interpreter_that_does_not_start_says_why(program, said, reason):
-    os.write(program.replies, said)
+def test_an_interpreter_that_does_not_start_says_why(program, message, reason):
+    os.write(program.replies, message)
     os.close(program.replies)
     assert program.link.start(b"code") == reason

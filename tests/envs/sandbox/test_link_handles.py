@@ -1,4 +1,4 @@
-"""What tests do with a handle is passed on, but never compared with a plain value."""
+"""Operations on a handle are forwarded, but a handle never equals a plain value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from laconic.envs.sandbox.link import Handle
 
 
 class Link:
-    """Notes what it is asked and answers from a list."""
+    """Records requests and answers from a list."""
 
     def __init__(self, *answers: object) -> None:
         self.answers, self.asked = list(answers), []

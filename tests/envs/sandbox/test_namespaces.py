@@ -52,7 +52,7 @@ def run_alone():
 
 def test_the_root_in_memory_holds_the_runtime_is_read_only_and_seen_by_its_maker_alone(run_alone):
     before = sorted(os.listdir(namespaces.ROOT))
-    seen = run_alone("""
+    records = run_alone("""
 namespaces.make_root(runtime())
 print(json.dumps({
     "missing": [path for path in runtime().files if not os.path.exists(ROOT + path)],
@@ -62,7 +62,7 @@ print(json.dumps({
     "passwords": os.path.exists(ROOT + "/etc/passwd"),
 }))
 """)
-    assert seen == {
+    assert records == {
         "missing": [],
         "work": [],
         "null": "done",
@@ -74,7 +74,7 @@ print(json.dumps({
 
 def test_a_process_that_enters_the_root_sees_it_alone_and_has_a_folder_with_limits(run_alone):
     # The folder holds one page and two entries, itself among them.
-    seen = run_alone("""
+    records = run_alone("""
 namespaces.make_root(runtime())
 namespaces.enter_root(runtime().work, 4096, 2)
 print(json.dumps({
@@ -87,7 +87,7 @@ print(json.dumps({
 }))
 """)
     full = errno.errorcode[errno.ENOSPC]
-    assert seen == {
+    assert records == {
         "folder": [runtime().work, []],
         "source": False,
         "root": errno.errorcode[errno.EROFS],
@@ -98,7 +98,7 @@ print(json.dumps({
 
 
 def test_a_forked_first_process_has_number_one_and_its_parent_knows_another(run_alone):
-    seen = run_alone("""
+    report = run_alone("""
 namespaces.make_root(runtime())
 reading, writing = os.pipe()
 os.set_inheritable(writing, True)
@@ -109,7 +109,7 @@ if child == 0:
 ended, status = os.waitpid(child, 0)
 print(json.dumps([int(os.read(reading, 9)), ended == child, status, child > 1]))
 """)
-    assert seen == [1, True, 0, True]
+    assert report == [1, True, 0, True]
 
 
 def test_handles_are_those_of_the_namespaces_and_a_joined_process_is_in_them(run_alone):
@@ -120,7 +120,7 @@ def test_handles_are_those_of_the_namespaces_and_a_joined_process_is_in_them(run
         os.close(handle)
     # Reached by way of this process, whose handles they are.
     paths = [f"/proc/{os.getpid()}/fd/{handle}" for handle in root.handles]
-    seen = run_alone(f"""
+    report = run_alone(f"""
 handles = [os.open(path, os.O_RDONLY) for path in {paths}]
 before = os.path.exists(ROOT + runtime().files[0])
 namespaces.join(handles)
@@ -129,7 +129,7 @@ after = os.path.exists(ROOT + runtime().files[0])
 namespaces.join(namespaces.handles(os.getpid()))
 print(json.dumps([before, after]))
 """)
-    assert seen == [False, True]
+    assert report == [False, True]
 
 
 def test_what_the_kernel_refuses_is_said_with_its_reason(tmp_path):

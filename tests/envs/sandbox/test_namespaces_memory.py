@@ -1,4 +1,4 @@
-"""Programs that try to remember from one grading to the next what they were shown."""
+"""Programs that try to store data from one grading to the next."""
 
 from __future__ import annotations
 

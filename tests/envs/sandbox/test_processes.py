@@ -23,9 +23,9 @@ def helper(program: str) -> HelperProcess:
 
 @pytest.fixture
 def pool():
-    made = ProcessPool(lambda: helper(ECHO), 2)
-    yield made
-    made.close()
+    pool = ProcessPool(lambda: helper(ECHO), 2)
+    yield pool
+    pool.close()
 
 
 def ask(pool: ProcessPool, text: str) -> str:
@@ -46,11 +46,11 @@ def test_a_helper_answers_lines_and_tells_how_it_ended():
 
 def test_no_answer_in_time_is_told_and_the_helper_can_be_killed():
     late = helper(DEAF)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(TimeoutError):
         late.ask("ab", 0.2)
     assert late.end() == -signal.SIGKILL
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start_time < 10
 
 
 def test_helpers_start_on_need_are_kept_and_shared(pool):

@@ -1,4 +1,4 @@
-"""What the interpreter needs is found, copied, and kept in memory."""
+"""Files of the interpreter are found, copied, and kept in memory."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_a_copy_is_complete_and_its_compiled_modules_are_valid(tmp_path):
         copy, original = os.stat(f"{tmp_path}{path}"), os.stat(path)
         assert (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns)
     command = [f"{tmp_path}{INTERPRETER}", "-I", "-S", "-v", "-c", "import json"]
-    said = subprocess.run(command, env={}, capture_output=True, text=True, check=True).stderr
-    assert f"code object from '{tmp_path}" in said and "bytecode is stale" not in said
+    output = subprocess.run(command, env={}, capture_output=True, text=True, check=True).stderr
+    assert f"code object from '{tmp_path}" in output and "bytecode is stale" not in output
 
 
 def _files(folder) -> Runtime:

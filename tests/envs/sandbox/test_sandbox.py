@@ -103,10 +103,10 @@ def test_tests_that_are_no_python_fail_and_do_not_raise():
 def test_time_is_limited_and_what_passed_before_counts():
     code = "import time\ndef f(n):\n    time.sleep(n)\n    return n\n"
     program = Program(code, ("assert f(0) == 0", "assert f(99) == 99", "assert f(0) == 0"), ("f",))
-    begun = time.monotonic()
+    start_time = time.monotonic()
     verdict = run(program, Limits(seconds=3))
     assert verdict.outcome == "timeout" and verdict.results[1:] == (False, False)
-    assert time.monotonic() - begun < 3 + GRACE
+    assert time.monotonic() - start_time < 3 + GRACE
 
 
 def test_tests_that_loop_over_a_hostile_value_are_stopped():

@@ -36,12 +36,12 @@ TESTS = (
 
 
 def _attacks() -> dict[str, str]:
-    found = {}
+    results = {}
     for path in sorted(FOLDER.glob("*.txt")):
         for part in path.read_text("utf-8").split("#### ")[1:]:
             name, _, code = part.partition("\n")
-            found[f"{path.stem}: {name}"] = code
-    return found
+            results[f"{path.stem}: {name}"] = code
+    return results
 
 
 VICTIMS = Path(tempfile.gettempdir()).resolve() / f"laconic-victims-{os.getpid()}"
@@ -60,20 +60,20 @@ def _program(code: str, form: str) -> Program:
 
 def _timed(level: str, program: Program) -> tuple[Verdict, float]:
     with WARDENS.lend() as warden:
-        begun = time.monotonic()
+        start_time = time.monotonic()
         job = {
             **{name: getattr(program, name) for name in Program.__slots__},
             "limits": {name: getattr(LIMITS, name) for name in Limits.__slots__},
             "level": level,
         }
-        found = json.loads(warden.ask(json.dumps(job), LIMITS.seconds + GRACE))
-    seconds = time.monotonic() - begun
-    return Verdict(tuple(found.pop("results")), level=level, **found), seconds
+        result = json.loads(warden.ask(json.dumps(job), LIMITS.seconds + GRACE))
+    seconds = time.monotonic() - start_time
+    return Verdict(tuple(result.pop("results")), level=level, **result), seconds
 
 
 @cache
 def _verdicts(level: str, form: str) -> dict[str, tuple[Verdict, float]]:
-    """All attacks of a form at a level, as many at a time as there are cores."""
+    """Run all attacks of a form at a level, one per core at a time."""
     names = [name for name in ATTACKS if form == "separate" or name.split(":")[0] in FORM_MATTERS]
     with ThreadPoolExecutor(cores()) as threads:
         results = threads.map(lambda name: _timed(level, _program(ATTACKS[name], form)), names)

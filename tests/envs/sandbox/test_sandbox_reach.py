@@ -1,4 +1,4 @@
-"""What a program can reach of the machine, of other programs and of its own folder."""
+"""Access of a program to the machine, to other programs and to its own folder."""
 
 from __future__ import annotations
 

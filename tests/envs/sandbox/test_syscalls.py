@@ -1,4 +1,4 @@
-"""The filter, step by step on both processors, and what it keeps programs from marking."""
+"""The filter, step by step for both processors, and marks that it prevents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 def decision(
     machine: str, number: int, *arguments: int, own_pid: int | None = 7, on_disk: bool = True
 ) -> int:
-    """Return what the filter says of a system call, by running its instructions one by one."""
+    """Return the filter's verdict on a system call, by running its instructions one by one."""
     filled = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     seen = struct.pack("<IIQ6Q", number, ARCHITECTURES[machine], 0, *filled)
     instructions = syscalls.refusals(machine, own_pid, on_disk=on_disk)
@@ -197,7 +197,7 @@ SHUT_IN = ATTACK + "\nimport json, sys\nos.write(4, json.dumps(f(sys.argv[1:])).
 
 
 def attack_as_a_program(paths: list[Path], folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
-    """What the attack did, run as a program is at the level without bubblewrap.
+    """Return the result of an attack, run as a program without bubblewrap.
 
     It may read the files, as it may read the interpreter's own; so they can be copies.
     """
@@ -205,17 +205,17 @@ def attack_as_a_program(paths: list[Path], folder: Path, patch: pytest.MonkeyPat
     patch.setattr(jail, "readable", lambda: readable)
     command = [jail.INTERPRETER, "-I", "-S", "-B", "-c", SHUT_IN, *names]
     patch.setattr(jail, "python", lambda: command)
-    (asked, asks), (answers, answered) = os.pipe(), os.pipe()
+    (requests, asks), (answers, answered) = os.pipe(), os.pipe()
     limits = asdict(Limits(seconds=30, cpu_seconds=20, processes=10_000))
     job = {"level": "process", "limits": limits}
     place = Place(False, "", None)
-    child = start_program(job, place, str(folder), requests=asked, replies=answered)
-    for end in (asked, asks, answered):
+    child = start_program(job, place, str(folder), requests=requests, replies=answered)
+    for end in (requests, asks, answered):
         os.close(end)
     with open(answers, "rb") as file:
-        said = file.read()
+        output = file.read()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    return json.loads(said)
+    return json.loads(output)
 
 
 @pytest.mark.skipif(not syscalls.machine(), reason="the filter does not know this processor")
@@ -223,9 +223,9 @@ def test_no_mark_outlasts_a_program_on_any_file_that_it_can_read(tmp_path, monke
     paths, own = copies(tmp_path / "copies"), tmp_path / "own"
     own.mkdir()
     before = [marks(path) for path in paths]
-    done = attack_as_a_program(paths, own, monkeypatch)
+    completed = attack_as_a_program(paths, own, monkeypatch)
     assert [marks(path) for path in paths] == before
-    assert set(done) <= WITHOUT_EFFECT
+    assert set(completed) <= WITHOUT_EFFECT
     assert paths[0].read_text() == "kept"
 
 

@@ -1,4 +1,4 @@
-"""What a warden concludes from the events it is told."""
+"""Verdicts of a warden from the events it receives."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_no_tests_fail_and_more_results_than_pieces_are_cut_off():
 
 
 def test_a_message_is_one_short_line_of_ascii():
-    said = found(1, {**FAILED, "message": "a\nb\x1b[31m\u2603" + "x" * 500})["message"]
-    assert said.startswith("a b [31m?x") and len(said) == SHOWN
+    message = found(1, {**FAILED, "message": "a\nb\x1b[31m\u2603" + "x" * 500})["message"]
+    assert message.startswith("a b [31m?x") and len(message) == SHOWN
 
 
 def test_the_form_is_noted_and_a_late_end_is_a_time_out():

@@ -74,11 +74,11 @@ def test_a_program_that_loops_is_stopped_at_its_processor_time():
 
 
 def test_a_program_that_sleeps_is_stopped_long_before_the_clock():
-    begun = time.monotonic()
+    start_time = time.monotonic()
     code = "import time\ndef f():\n    time.sleep(50)\n"
     verdict = run(Program(code, TESTS, ("f",)), Limits(seconds=60, idle_seconds=0.4))
     assert verdict.outcome == "timeout" and verdict.message.startswith(ASLEEP)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - start_time < 20
 
 
 def test_a_short_rest_is_no_harm():
@@ -97,7 +97,7 @@ def f(n):
 
 
 def timed(seconds, tests=6, times=5.0):
-    """A program whose tests take so many seconds each, of the 0.6 that each may have."""
+    """Return a program whose tests take these seconds each, of the 0.6 allowed."""
     pieces = tuple(f"assert f({n}) == {n}" for n in range(tests))
     program = Program(LATE.replace("{seconds}", seconds), pieces, ("f",))
     return run(program, Limits(seconds=60, cpu_seconds=0.6, times=times))

@@ -24,8 +24,8 @@ def job(seconds: float = 30) -> dict[str, object]:
 
 
 def test_a_job_is_graded_and_its_warden_is_kept():
-    found = grade(job())
-    assert found["results"] == [True, False] and found["outcome"] == "failed"
+    result = grade(job())
+    assert result["results"] == [True, False] and result["outcome"] == "failed"
     pids = WARDENS.pids
     assert pids and grade(job())["results"] == [True, False]
     assert WARDENS.pids == pids

@@ -203,8 +203,8 @@ def test_the_contract_holds_for_texts_and_numbers(world):
 
 def test_random_play_takes_offered_acts_and_phrases():
     turn = TurnView("a_0", {}, "", False, ("> lift", "> wait", "Now!"))
-    said = {RandomPlay(silent=0.5)(turn, Random(seed)) for seed in range(50)}
-    assert said == {"> lift", "> wait", "Now!\n> lift", "Now!\n> wait"}
+    messages = {RandomPlay(silent=0.5)(turn, Random(seed)) for seed in range(50)}
+    assert messages == {"> lift", "> wait", "Now!\n> lift", "Now!\n> wait"}
     assert RandomPlay(silent=0.0)(replace(turn, offered=()), Random(0)) == ""
 
 

@@ -115,8 +115,8 @@ def test_charges_wait_for_the_end_where_only_solved_episodes_are_charged():
         total, gained = 0.0, 0
         while env.agents:
             harvest = env.world_state.talk is None
-            said = f"> catch {units}" if harvest else "Hello" * (env.world_state.month == 0)
-            _, rewards, *_ = env.step({agent: said for agent in env.agents})
+            message = f"> catch {units}" if harvest else "Hello" * (env.world_state.month == 0)
+            _, rewards, *_ = env.step({agent: message for agent in env.agents})
             total += rewards["fisher_0"]
         gained = sum(month.caught["fisher_0"] for month in env.world_state.months)
         assert total == pytest.approx(gained / 120 - owed, rel=1e-12)
@@ -233,7 +233,7 @@ PRICED = {"reward": {"price": 1.0, "normalizer": 10}, "tokenize": list, "tasks":
 
 
 @pytest.mark.parametrize(
-    ("message", "found"),
+    ("message", "result"),
     [
         ("> catch 10", ("", 0, 0, True, False, "> catch 10", 0)),
         ("Hi\n> catch 10", ("", 0, 0, True, True, "> catch 10", 0)),
@@ -246,11 +246,11 @@ PRICED = {"reward": {"price": 1.0, "normalizer": 10}, "tokenize": list, "tasks":
         ("<think>ab</think>> hm 42", ("", 0, 9, False, False, "", 9)),
     ],
 )
-def test_a_line_that_is_no_legal_act_is_charged_as_a_thought(message, found):
+def test_a_line_that_is_no_legal_act_is_charged_as_a_thought(message, result):
     env = envs.make("commons", **PRICED)
     env.reset(seed=0)
     # Nobody is heard while all harvest.
-    assert _round_of(env, message) == found
+    assert _round_of(env, message) == result
 
 
 def test_an_act_out_of_place_is_charged_beside_the_speech_before_it():

@@ -188,10 +188,10 @@ def test_what_it_said_and_whom_it_heard_is_remembered(layout):
     reader.hear("helper_1: blue cup\n  red\nNobody: red")
     array = reader.look(0.5, (1, 9, 9, 9))
     assert np.reshape(part(layout, array, "menu"), (4, 4))[:, 3].tolist() == [0, 0, 1, 0]
-    heard = np.reshape(part(layout, array, "heard"), (2, 5))
-    assert heard[0].tolist() == [0] * 5
+    words_heard = np.reshape(part(layout, array, "heard"), (2, 5))
+    assert words_heard[0].tolist() == [0] * 5
     # Cup, red and blue; one of the three words is in the question; it was heard at all.
-    assert heard[1] == pytest.approx([1, 1, 1, 1 / 3, 1])
+    assert words_heard[1] == pytest.approx([1, 1, 1, 1 / 3, 1])
     assert reader.message(1) == ""
 
 

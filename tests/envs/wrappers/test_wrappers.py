@@ -84,7 +84,8 @@ def test_the_state_is_that_of_all_agents_and_lies_in_its_space(make_numeric: Any
     state_test(turn_based(env), make_numeric(), num_cycles=4)
     observations, _ = env.reset(seed=1)
     arrays = [
-        seen["observation"] if isinstance(seen, dict) else seen for seen in observations.values()
+        observation["observation"] if isinstance(observation, dict) else observation
+        for observation in observations.values()
     ]
     np.testing.assert_array_equal(env.state(), np.concatenate(arrays))
     assert env.state().dtype == env.state_space.dtype

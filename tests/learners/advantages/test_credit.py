@@ -1,4 +1,4 @@
-"""Who is paid for what and charged for what, by hand."""
+"""Pay and charges under each credit, worked out by hand."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ GAME = replace(DIALOGUE, task_rewards={"a": (1.0, 2.0), "b": (0.0, 5.0)}, common
 
 
 def close(credits: Credits, task: dict, cost: dict) -> None:
-    for found, wanted in ((credits.task, task), (credits.cost, cost)):
-        assert found.keys() == wanted.keys()
-        for agent, rounds in wanted.items():
-            assert found[agent] == pytest.approx(rounds)
+    for item, expected in ((credits.task, task), (credits.cost, cost)):
+        assert item.keys() == expected.keys()
+        for agent, rounds in expected.items():
+            assert item[agent] == pytest.approx(rounds)
 
 
 def test_own_credit_is_the_agents_own_reward_and_bill() -> None:

@@ -15,7 +15,7 @@ DRAWS = 60
 
 
 def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
-    """A group of random episodes, its rate, and the tokens of each agent, episode and round.
+    """Return a group of random episodes, its rate, and the tokens of each agent, episode and round.
 
     1 to 8 agents, 1 to 4 rounds, dialogues and games, either kind of charge, a random schedule.
     """
@@ -57,10 +57,10 @@ def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
                 common=common, charge=charge,
             )
         )  # fmt: skip
-    said = {
+    counts = {
         (agent, place): tokens[place, i] for place in range(size) for i, agent in enumerate(agents)
     }
-    return Group("t", tuple(episodes)), rate, {"said": said, "all": tokens.sum(axis=1)}
+    return Group("t", tuple(episodes)), rate, {"said": counts, "all": tokens.sum(axis=1)}
 
 
 @pytest.mark.parametrize("kind", CREDITS)

@@ -30,16 +30,16 @@ def test_no_trajectories_and_no_decisions_give_nothing():
 def test_a_single_decision_is_compared_with_what_was_expected_of_it():
     # Nothing comes after it, so 3 - 1 = 2 whatever gamma and lambda are.
     for gamma, gae_lambda in ((1.0, 1.0), (0.5, 0.0)):
-        found = gae(table([3.0]), table([1.0]), every(table([3.0])), gamma, gae_lambda)
-        assert found.tolist() == [[2.0]]
+        advantages = gae(table([3.0]), table([1.0]), every(table([3.0])), gamma, gae_lambda)
+        assert advantages.tolist() == [[2.0]]
 
 
 def test_two_decisions_by_hand():
     rewards, values = table([1.0, 2.0]), table([0.5, 4.0])
     # delta_1 = 2 - 4 = -2; delta_0 = 1 + 0.5 * 4 - 0.5 = 2.5
     # A_0 = 2.5 + 0.5 * 0.8 * -2 = 1.7
-    found = gae(rewards, values, every(rewards), 0.5, 0.8)
-    torch.testing.assert_close(found, table([1.7, -2.0]), rtol=1e-12, atol=0)
+    advantages = gae(rewards, values, every(rewards), 0.5, 0.8)
+    torch.testing.assert_close(advantages, table([1.7, -2.0]), rtol=1e-12, atol=0)
 
 
 def test_lambda_0_looks_one_decision_ahead():
@@ -52,18 +52,18 @@ def test_lambda_1_is_the_return_less_the_value_whatever_is_expected_later():
     rewards = table([1.0, 0.0, 5.0], [1.0, 0.0, 5.0])
     values = table([2.0, 3.0, 4.0], [2.0, -7.0, 90.0])
     # Returns 6, 5 and 5.
-    found = gae(rewards, values, every(rewards), 1.0, 1.0)
-    assert found.tolist() == [[4.0, 2.0, 1.0], [4.0, 12.0, -85.0]]
+    advantages = gae(rewards, values, every(rewards), 1.0, 1.0)
+    assert advantages.tolist() == [[4.0, 2.0, 1.0], [4.0, 12.0, -85.0]]
 
 
 def test_what_is_masked_is_passed_over_even_if_it_is_no_number():
     rewards = table([1.0, NAN, 2.0, NAN], [3.0, NAN, NAN, NAN])
     values = table([0.5, NAN, 4.0, NAN], [1.0, NAN, NAN, NAN])
     mask = ~rewards.isnan()
-    found = gae(rewards, values, mask, 0.5, 0.8)
+    advantages = gae(rewards, values, mask, 0.5, 0.8)
     # The decisions of the two cases above, with a hole and an end.
-    wanted = table([1.7, 0.0, -2.0, 0.0], [2.0, 0.0, 0.0, 0.0])
-    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=0)
+    expected = table([1.7, 0.0, -2.0, 0.0], [2.0, 0.0, 0.0, 0.0])
+    torch.testing.assert_close(advantages, expected, rtol=1e-12, atol=0)
 
 
 def test_values_that_are_right_leave_no_advantage():
@@ -81,10 +81,10 @@ def mixture(rewards: list[float], values: list[float], gamma: float, gae_lambda:
     count = len(rewards)
     total = 0.0
     for steps in range(1, count + 1):
-        found = sum(gamma**k * rewards[k] for k in range(steps)) - values[0]
-        found += gamma**steps * values[steps] if steps < count else 0.0
+        result = sum(gamma**k * rewards[k] for k in range(steps)) - values[0]
+        result += gamma**steps * values[steps] if steps < count else 0.0
         weight = gae_lambda ** (steps - 1) * (1 - gae_lambda if steps < count else 1)
-        total += weight * found
+        total += weight * result
     return total
 
 
@@ -93,9 +93,9 @@ def test_it_is_the_weighed_mean_of_all_n_step_advantages(gamma, gae_lambda):
     draw = random.Random(0)
     rewards = [draw.gauss(0, 1) for _ in range(7)]
     values = [draw.gauss(0, 1) for _ in range(7)]
-    found = gae(table(rewards), table(values), every(table(rewards)), gamma, gae_lambda)
-    wanted = [mixture(rewards[t:], values[t:], gamma, gae_lambda) for t in range(7)]
-    torch.testing.assert_close(found, table(wanted), rtol=1e-12, atol=1e-12)
+    advantages = gae(table(rewards), table(values), every(table(rewards)), gamma, gae_lambda)
+    expected = [mixture(rewards[t:], values[t:], gamma, gae_lambda) for t in range(7)]
+    torch.testing.assert_close(advantages, table(expected), rtol=1e-12, atol=1e-12)
 
 
 def test_nothing_of_it_has_a_gradient():

@@ -1,4 +1,4 @@
-"""A cache with room holds what the stock one holds, and copies seldom."""
+"""A preallocated cache has the content of the stock one, and rarely copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def states(tokens: int, seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torc
 
 
 def both(*steps):
-    """A layer with room and a stock one after the same steps."""
+    """Return a preallocated layer and a stock one after the same steps."""
     layers = PreallocatedLayer(), DynamicLayer()
     for step in steps:
         for layer in layers:
@@ -94,21 +94,21 @@ def test_layers_of_their_own_kind_stay_as_they_are(make_model, architecture):
 
 
 def test_texts_are_put_into_tokens_once(monkeypatch):
-    asked = []
-    tokens = cache.remembered(lambda text: asked.append(text) or (1, 2))
+    calls = []
+    tokens = cache.remembered(lambda text: calls.append(text) or (1, 2))
     assert [tokens("one"), tokens("two"), tokens("one")] == [(1, 2)] * 3
-    assert asked == ["one", "two"]
+    assert calls == ["one", "two"]
 
 
 def test_texts_are_forgotten_by_their_bytes(monkeypatch):
     """A text of 1,000 characters takes some 1,050 bytes, its ten tokens 360: two are in 3,000."""
     monkeypatch.setattr(cache, "_TEXT_BYTES", 3000)
-    asked = []
-    tokens = cache.remembered(lambda text: asked.append(text[0]) or (0,) * 10)
+    calls = []
+    tokens = cache.remembered(lambda text: calls.append(text[0]) or (0,) * 10)
     for text in "ababca":
         assert tokens(text * 1000) == (0,) * 10
     # The third does not fit, so the first is asked for again.
-    assert asked == ["a", "b", "c", "a"]
+    assert calls == ["a", "b", "c", "a"]
 
 
 # Calls

@@ -1,4 +1,4 @@
-"""What agents read as tokens: whole conversations, ends of replies, and text that plays tricks."""
+"""Tokens of the texts that agents read: conversations, ends of replies, and misleading text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_tiny_tokenizer_opens_and_goes_on_as_its_template_shows(tiny_tokeniz
     chat = ChatTemplate(tiny_tokenizer)
     reply = said(tiny_tokenizer, "Anna", "<end>")
     tokens = (*chat.first_prompt("Hello"), *reply, *chat.next_prompt("There", reply))
-    shown = tiny_tokenizer.apply_chat_template(
+    rendered = tiny_tokenizer.apply_chat_template(
         [
             {"role": "user", "content": "Hello"},
             {"role": "assistant", "content": "Anna"},
@@ -47,8 +47,8 @@ def test_the_tiny_tokenizer_opens_and_goes_on_as_its_template_shows(tiny_tokeniz
         ],
         tokenize=False,
     )
-    assert tiny_tokenizer.decode(tokens) == shown
-    assert tokens == tuple(tiny_tokenizer.encode(shown))
+    assert tiny_tokenizer.decode(tokens) == rendered
+    assert tokens == tuple(tiny_tokenizer.encode(rendered))
 
 
 def test_a_qwen_conversation_is_what_its_template_shows(qwen_tokenizer):
@@ -63,13 +63,13 @@ def test_a_qwen_conversation_is_what_its_template_shows(qwen_tokenizer):
         "Anna has 12<|im_end|>\n"
         f"<|im_start|>user\nThere are 3<|im_end|>\n<|im_start|>assistant\n{thought}"
     )
-    shown = qwen_tokenizer.apply_chat_template(
+    rendered = qwen_tokenizer.apply_chat_template(
         [{"role": "user", "content": "Hello team"}],
         tokenize=False,
         add_generation_prompt=True,
         enable_thinking=False,
     )
-    assert chat.first_prompt("Hello team") == tuple(qwen_tokenizer.encode(shown))
+    assert chat.first_prompt("Hello team") == tuple(qwen_tokenizer.encode(rendered))
 
 
 def test_settings_of_the_template_reach_it(qwen_tokenizer):

@@ -55,15 +55,15 @@ def test_a_reply_that_had_no_room_at_all_was_not_stopped(policy):
 
 
 def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
-    said = policy.quote(LONG, "There are 3 birds in the tree")
-    assert len(said.reply_ids) == 6 and said.truncated
+    reply = policy.quote(LONG, "There are 3 birds in the tree")
+    assert len(reply.reply_ids) == 6 and reply.truncated
     assert not policy.quote(LONG, "3").truncated
     assert not policy.quote(LONG, "").truncated
 
 
 @pytest.fixture
 def extended(qwen_tokenizer, make_model):
-    """A speaker whose tokenizer has further tokens that its model has no embeddings for."""
+    """Return a codec whose tokenizer has tokens without embeddings in the model."""
 
     def make(*words, template=None, **special) -> ChatCodec:
         tokenizer = copy.deepcopy(qwen_tokenizer)

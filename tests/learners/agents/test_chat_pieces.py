@@ -54,9 +54,9 @@ def test_tokens_join_back_to_the_text_and_are_those_of_the_tokenizer(tokenizers)
     for tokenizer in tokenizers:
         tokenize = tokenize_with(tokenizer)
         for text in random_texts():
-            found = tokenize(text)
-            assert "".join(found) == text
-            assert len(found) == len(list(found))
+            result = tokenize(text)
+            assert "".join(result) == text
+            assert len(result) == len(list(result))
             # Asked in the way of everybody else.
             spans = tokenizer(
                 text.encode("utf-8", "replace").decode(),
@@ -64,8 +64,8 @@ def test_tokens_join_back_to_the_text_and_are_those_of_the_tokenizer(tokenizers)
                 split_special_tokens=True,
                 return_offsets_mapping=True,
             )["offset_mapping"]
-            assert len(found) == max(len(spans), bool(text))
-            ends = list(itertools.accumulate(map(len, found)))
+            assert len(result) == max(len(spans), bool(text))
+            ends = list(itertools.accumulate(map(len, result)))
             borders = zip(ends, spans, spans[1:], strict=False)
             assert all(end == min(one[1], other[0]) for end, one, other in borders)
 
@@ -75,9 +75,9 @@ def test_a_cut_at_any_border_stays_within_the_limit(tokenizers):
         tokenize = tokenize_with(tokenizer)
         for text in random_texts():
             for limit in range(len(tokenize(text)) + 1):
-                kept, count = cut(text, limit, tokenize)
-                assert text.startswith(kept)
-                assert count == len(tokenize(kept)) <= limit
+                head, count = cut(text, limit, tokenize)
+                assert text.startswith(head)
+                assert count == len(tokenize(head)) <= limit
 
 
 def test_a_cut_takes_all_the_tokens_there_is_room_for():
@@ -91,9 +91,9 @@ def test_a_cut_takes_all_the_tokens_there_is_room_for():
 
 def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):
     tokenize = tokenize_with(tiny_tokenizer)
-    found = tokenize("é😀a")
-    assert list(found) == ["", "é", "", "", "", "😀", "a"]
-    assert (found[1], found[-2:], len(found)) == ("é", ("😀", "a"), 7)
+    result = tokenize("é😀a")
+    assert list(result) == ["", "é", "", "", "", "😀", "a"]
+    assert (result[1], result[-2:], len(result)) == ("é", ("😀", "a"), 7)
     assert list(tokenize("")) == [] and len(tokenize("")) == 0
 
 

@@ -51,5 +51,5 @@ def test_only_tokens_with_the_last_character_of_the_word_can_complete_it(reply_e
 
 def test_the_first_text_says_what_the_silence_word_is_if_asked_to():
     assert first_text("Hi", "", "-", False) == ("", "Hi")
-    told = "Hi\nTo stay silent, reply with - and nothing else."
-    assert first_text("Hi", "", "-", True) == ("", told)
+    text = "Hi\nTo stay silent, reply with - and nothing else."
+    assert first_text("Hi", "", "-", True) == ("", text)

@@ -1,4 +1,4 @@
-"""What all agents read alike: a system message where the template has one, else the beginning."""
+"""Text that all agents read: a system message where the template has one, else the beginning."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RULES, OWN = "Add up. Say little.", "You are helper_0. There are 3 birds."
 
 
 def test_a_template_with_system_messages_gets_one(qwen_tokenizer):
-    told = [{"role": "system", "content": RULES}, {"role": "user", "content": OWN}]
+    messages = [{"role": "system", "content": RULES}, {"role": "user", "content": OWN}]
     rendered = qwen_tokenizer.apply_chat_template(
-        told, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
     )
     opened = ChatTemplate(qwen_tokenizer, {"enable_thinking": False}).first_prompt(OWN, RULES)
     assert qwen_tokenizer.decode(opened) == rendered
@@ -60,11 +60,11 @@ def test_a_template_that_takes_every_message_for_a_turn_has_no_system_messages(t
 
 
 def test_the_silence_word_is_explained_with_what_is_general():
-    told = "\nTo stay silent, reply with <s> and nothing else."
-    assert first_text(f"{RULES}\n{OWN}", RULES, "<s>", True) == (RULES + told, OWN)
+    text = "\nTo stay silent, reply with <s> and nothing else."
+    assert first_text(f"{RULES}\n{OWN}", RULES, "<s>", True) == (RULES + text, OWN)
     assert first_text(f"{RULES}\n{OWN}", RULES, "<s>", False) == (RULES, OWN)
     # Without a general part, or where a wrapper has put something before it.
-    assert first_text(OWN, "", "<s>", True) == ("", OWN + told)
+    assert first_text(OWN, "", "<s>", True) == ("", OWN + text)
     assert first_text(f"Round 1\n{RULES}", RULES, "<s>", False) == ("", f"Round 1\n{RULES}")
 
 

@@ -1,4 +1,4 @@
-"""What a folder holds is told without torch: one model, one per agent, an adapter, or nothing."""
+"""Content of a folder, found without torch: one model, one per agent, an adapter, or nothing."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def test_settings_of_agents_need_no_torch():
         "from laconic.learners.agents.tiny import TinyTeam; TinyTeam()\n"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(ROOT / "src")},
         check=True,
     )
-    assert found.stdout == "[]\n"
+    assert completed.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])

@@ -1,4 +1,4 @@
-"""What is recorded while sampling is what a full forward pass says of the very same tokens."""
+"""Recorded log-probabilities equal those of a full forward pass over the same tokens."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_sharing_prompts_changes_neither_tokens_nor_logprobs(make_model, archite
     monkeypatch.setattr(module, "selects_rows", lambda cache: False)
     alone = seeded(model, REPEATED, greedy)
     assert [ids for ids, _ in shared] == [ids for ids, _ in alone]
-    for (_, one), (_, other) in zip(shared, alone, strict=True):
-        assert one == pytest.approx(other, abs=1e-5)
+    for (_, value), (_, other) in zip(shared, alone, strict=True):
+        assert value == pytest.approx(other, abs=1e-5)
 
 
 def test_a_prompt_that_occurs_several_times_goes_through_the_model_once(model):
@@ -177,11 +177,11 @@ def test_tokens_are_drawn_as_often_as_their_recorded_probability_says(model):
     """2,000 draws of one token: each share is within 4 standard deviations of its probability."""
     sampling = replace(SAMPLING, max_new_tokens=1, temperature=1.7)
     replies = seeded(model, [PROMPTS[1]] * 2000, sampling)
-    drawn = torch.bincount(torch.tensor([ids[0] for ids, _ in replies]), minlength=24) / 2000
+    frequencies = torch.bincount(torch.tensor([ids[0] for ids, _ in replies]), minlength=24) / 2000
     logits = model(input_ids=torch.tensor([PROMPTS[1]])).logits[0, -1].detach() / 1.7
     expected = torch.softmax(logits, dim=-1)
     deviation = (expected * (1 - expected) / 2000).sqrt()
-    assert ((drawn - expected).abs() <= 4 * deviation).all()
+    assert ((frequencies - expected).abs() <= 4 * deviation).all()
 
 
 def test_steps_that_generate_takes_back_leave_the_record_right(model, monkeypatch):
@@ -222,8 +222,8 @@ def test_rows_that_have_ended_leave_once_they_are_half_of_many(model):
     assert rows[:2] == [1, 64]
     there = rows[1:]
     going = [sum(len(ids) > n for ids, _ in replies) for n in range(len(there))]
-    assert all(now >= left for now, left in zip(there, going, strict=True))
-    assert all(now < 2 * left or now <= 16 for now, left in zip(there, going, strict=True))
+    assert all(now >= first for now, first in zip(there, going, strict=True))
+    assert all(now < 2 * first or now <= 16 for now, first in zip(there, going, strict=True))
 
 
 def test_greedy_replies_are_the_same_whether_ended_rows_leave_or_stay(

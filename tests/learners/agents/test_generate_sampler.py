@@ -16,7 +16,7 @@ NOTHING = torch.zeros(0, 0, dtype=torch.long)
 
 
 def draw(logits, temperature: float = 1.0, greedy: bool = False, seed: int = 0):
-    """The tokens (rows,) that `generate` would take, and their log-probabilities (rows,)."""
+    """Return the tokens (rows,) that `generate` would take, and their log-probabilities (rows,)."""
     drawing = RecordingSampler(temperature, greedy)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -26,7 +26,7 @@ PIECES = {END: "", FIRST: "<", SECOND: ">", LONGER: ">>"}
 
 @pytest.fixture
 def reply_end() -> ReplyEnd:
-    """The word `<>` in a vocabulary of 24 tokens of which all others are the letter x."""
+    """Return the word `<>` in a vocabulary of 24 tokens of which all others are the letter x."""
 
     def text_of(ids):
         return "".join(PIECES.get(token, "x") for token in ids)
@@ -36,7 +36,7 @@ def reply_end() -> ReplyEnd:
 
 @pytest.fixture
 def eager(make_model):
-    """A model that often writes the word: `<` follows anything, and `>` or `>>` follows `<`."""
+    """Return a model that often writes the word: `<` after anything, and `>` or `>>` after `<`."""
     model = make_model(vocabulary=24)
     read: list[torch.Tensor] = []
     model.base_model.register_forward_pre_hook(
@@ -101,17 +101,17 @@ def test_without_the_word_nothing_is_sampled_differently(make_model, reply_end):
     """What watches for a word that never comes draws no number and stops no row."""
     model = make_model(vocabulary=24)
     with_word = Sampling(12, 1.0, False, (END, SECOND, LONGER), 0, reply_end)
-    found = []
+    results = []
     for sampling in (with_word, replace(with_word, reply_end=None)):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
-            found.append(generate(model, [(5, 6), (3,)] * 20, sampling))
-    assert found[0] == found[1]
+            results.append(generate(model, [(5, 6), (3,)] * 20, sampling))
+    assert results[0] == results[1]
 
 
 @pytest.fixture
 def speller(make_policy, qwen_tokenizer):
-    """A policy whose silence word is the letter e, as such or within a longer token."""
+    """Return a policy whose silence word is the letter e, alone or within a longer token."""
     return make_policy(tokenizer=qwen_tokenizer, silence="e", max_reply_tokens=12)
 
 
@@ -119,9 +119,10 @@ def test_a_reply_is_cut_behind_the_token_in_whose_middle_the_word_ends(speller):
     tokenizer = speller.tokenizer
     replies = speller.reply([ASKED] * 128, seed=0, greedy=False)
     ended = [
-        one
-        for one in replies
-        if one.reply_ids[-1] != tokenizer.eos_token_id and "e" in tokenizer.decode(one.reply_ids)
+        reply
+        for reply in replies
+        if reply.reply_ids[-1] != tokenizer.eos_token_id
+        and "e" in tokenizer.decode(reply.reply_ids)
     ]
     middle = 0
     for one in ended:
@@ -134,7 +135,7 @@ def test_a_reply_is_cut_behind_the_token_in_whose_middle_the_word_ends(speller):
         assert len(one.reply_ids) == len(one.behavior_logprobs) <= 12
         middle += not pieces[-1].endswith("e")
     assert len(ended) > 20 and middle > 3
-    assert any(one.truncated for one in replies if one not in ended)
+    assert any(reply.truncated for reply in replies if reply not in ended)
 
 
 def reply(policy, text, request=ASKED):
@@ -143,7 +144,7 @@ def reply(policy, text, request=ASKED):
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "kept"),
+    ("text", "message", "remaining"),
     [
         # The random tokenizer has a token for each of these characters.
         ("QXZ<silence>", "QXZ", "QXZ<silence>"),
@@ -155,13 +156,13 @@ def reply(policy, text, request=ASKED):
         ("<sil<|im_start|>ence>§", "<sil<|im_start|>ence>", "<sil<|im_start|>ence>§"),
     ],
 )
-def test_tokens_and_logprobs_are_cut_alike(make_policy, qwen_tokenizer, text, message, kept):
+def test_tokens_and_logprobs_are_cut_alike(make_policy, qwen_tokenizer, text, message, remaining):
     policy = make_policy(tokenizer=qwen_tokenizer, max_reply_tokens=64)
-    found = reply(policy, text)
-    assert (found.message, found.truncated) == (message, False)
-    wanted = reply(policy, kept)
-    assert found.reply_ids == wanted.reply_ids
-    assert found.behavior_logprobs == tuple(-float(i) for i in range(len(wanted.reply_ids)))
+    result = reply(policy, text)
+    assert (result.message, result.truncated) == (message, False)
+    expected = reply(policy, remaining)
+    assert result.reply_ids == expected.reply_ids
+    assert result.behavior_logprobs == tuple(-float(i) for i in range(len(expected.reply_ids)))
 
 
 def test_a_word_with_the_last_token_of_the_budget_is_whole(make_policy, qwen_tokenizer):
@@ -197,18 +198,20 @@ def test_what_is_trained_is_what_was_kept_in_episodes_of_different_lengths(spell
     assert {len(episode.turns) for episode in episodes} == {2, 4, 6}
     end, silent_then_more = speller.tokenizer.eos_token_id, 0
     for index, episode in enumerate(episodes):
-        for one in episode_sequences(episode, index, own, "episode", None):
-            mine = [turn for turn in episode.turns if turn.agent == one.agent]
+        for sequence in episode_sequences(episode, index, own, "episode", None):
+            mine = [turn for turn in episode.turns if turn.agent == sequence.agent]
             generated = [
-                token for token, counts in zip(one.token_ids, one.generated, strict=True) if counts
+                token
+                for token, counts in zip(sequence.token_ids, sequence.generated, strict=True)
+                if counts
             ]
             assert generated == [token for turn in mine for token in turn.reply_ids]
             for turn, after in zip(mine, mine[1:], strict=False):
                 ended_by_word = turn.reply_ids[-1] != end
                 assert (after.prompt_ids[0] == end) == ended_by_word
                 silent_then_more += ended_by_word and not turn.truncated
-            [again] = recomputed(speller.model, [one], speller.pad_id, 1.0, 4096)
-            assert again.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=2e-5)
+            [again] = recomputed(speller.model, [sequence], speller.pad_id, 1.0, 4096)
+            assert again.behavior_logprobs == pytest.approx(sequence.behavior_logprobs, abs=2e-5)
     assert silent_then_more > 5
 
 

@@ -18,7 +18,7 @@ WIDTH, INNER, HEADS = 64, 96, 2
 
 
 def write_gguf(path, model, tokenizer) -> None:
-    """A Llama model and its byte-level tokenizer in the form that llama.cpp writes."""
+    """Write a Llama model and its byte-level tokenizer as llama.cpp does."""
     import gguf
 
     writer = gguf.GGUFWriter(str(path), "llama")
@@ -75,7 +75,7 @@ def write_gguf(path, model, tokenizer) -> None:
 
 @pytest.fixture
 def packed(tmp_path):
-    """A GGUF file, the model that it was written of, and its tokenizer."""
+    """Return a GGUF file, the model it was written from, and its tokenizer."""
     from laconic.learners.agents.tiny.new import ModelConfig, build_model, build_tokenizer
 
     tokenizer = build_tokenizer(["Anna has 12 apples. Ben has 7 pears."], 320)
@@ -94,12 +94,12 @@ def test_a_file_is_read_as_a_plain_model_with_the_weights_that_were_written(pack
     with torch.no_grad():
         # The file holds the weights as they are; only rounding of the rotations may differ.
         torch.testing.assert_close(read(ids).logits, written(ids).logits, rtol=0, atol=1e-5)
-    kept = read.config.to_dict()
-    assert "quantization_config" not in kept and not kept.get("_name_or_path")
+    config = read.config.to_dict()
+    assert "quantization_config" not in config and not config.get("_name_or_path")
     assert not getattr(read, "is_quantized", False)
-    found = load_tokenizer(str(path))
-    assert found.encode("Anna has 12") == tokenizer.encode("Anna has 12")
-    assert found.pad_token == found.eos_token == tokenizer.eos_token
+    result = load_tokenizer(str(path))
+    assert result.encode("Anna has 12") == tokenizer.encode("Anna has 12")
+    assert result.pad_token == result.eos_token == tokenizer.eos_token
 
 
 @needs_gguf
@@ -146,7 +146,7 @@ def test_a_tokenizer_that_names_a_padding_token_keeps_it(packed_free_tokenizer):
 
 @pytest.fixture
 def packed_free_tokenizer():
-    """A tokenizer with a padding token of its own."""
+    """Return a tokenizer with its own padding token."""
     from laconic.learners.agents.tiny.new import build_tokenizer
 
     return build_tokenizer(["a b c"], 300)

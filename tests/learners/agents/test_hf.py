@@ -86,13 +86,13 @@ def test_settings_that_a_hub_model_brings_do_not_bend_what_is_sampled(make_model
     configuration.max_length, configuration.eos_token_id = 7, [11, 12]
     brought = HFPolicy(model, tiny_tokenizer, SamplingSettings(explain_silence=False))
     plain = HFPolicy(make_model(), tiny_tokenizer, SamplingSettings(explain_silence=False))
-    asked = [request("Hello", max_tokens=20)] * 8
+    requests = [request("Hello", max_tokens=20)] * 8
     ends = {1, 4}  # <end> and <silence>
     differ = 0
     for greedy in (False, True):
-        one = brought.reply(asked, seed=0, greedy=greedy)
-        other = plain.reply(asked, seed=0, greedy=greedy)
-        for mine, its in zip(one, other, strict=True):
+        reply = brought.reply(requests, seed=0, greedy=greedy)
+        other = plain.reply(requests, seed=0, greedy=greedy)
+        for mine, its in zip(reply, other, strict=True):
             # The same draws up to an end token of the model's own, which is kept as an end.
             assert mine.reply_ids == its.reply_ids[: len(mine.reply_ids)]
             assert mine.behavior_logprobs == pytest.approx(
@@ -206,8 +206,8 @@ def test_one_token_replies_work(make_policy):
 
 def test_requests_of_one_call_keep_their_own_limits(make_policy, word_tokenizer):
     policy = make_policy(tokenizer=word_tokenizer, max_reply_tokens=9)
-    asked = [request("w1", max_tokens=most) for most in (1, 4, None)]
-    lengths = [len(reply.reply_ids) for reply in policy.reply(asked, seed=0, greedy=False)]
+    requests = [request("w1", max_tokens=most) for most in (1, 4, None)]
+    lengths = [len(reply.reply_ids) for reply in policy.reply(requests, seed=0, greedy=False)]
     assert lengths == [2, 5, 9]
 
 
@@ -226,12 +226,12 @@ def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
     episodes = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 4, seed=0)
     cut_turns = 0
     for episode in episodes:
-        left = dict.fromkeys(env.possible_agents, 8)
+        tokens_left = dict.fromkeys(env.possible_agents, 8)
         for turn in episode.turns:
-            allowed = min(5, left[turn.agent])
+            allowed = min(5, tokens_left[turn.agent])
             assert len(turn.reply_ids) == allowed + 1  # this tokenizer has no end token
             assert turn.tokens_said <= allowed
-            left[turn.agent] -= turn.tokens_said
+            tokens_left[turn.agent] -= turn.tokens_said
             if turn.cut:
                 cut_turns += 1
                 assert turn.tokens_said == allowed
@@ -247,7 +247,7 @@ def test_no_budget_is_ever_exceeded_by_bytes_that_are_no_text(make_policy, make_
     )
     for episode in play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 6, seed=1):
         assert all(turn.tokens_said <= 4 for turn in episode.turns)
-        assert all(said <= 7 for said in episode.tokens_said.values())
+        assert all(counts <= 7 for counts in episode.tokens_said.values())
         assert sum(episode.tokens_said.values()) <= 25
 
 
@@ -272,9 +272,9 @@ def test_without_padding_token_the_end_token_pads(make_policy, tiny_tokenizer):
     )
     policy = make_policy(tokenizer=tokenizer)
     assert policy.pad_id == tokenizer.eos_token_id
-    asked = [request("Hello"), request("Hello there, this is longer")]
-    together = policy.reply(asked, seed=0, greedy=True)
-    alone = [policy.reply([one], seed=0, greedy=True)[0] for one in asked]
+    requests = [request("Hello"), request("Hello there, this is longer")]
+    together = policy.reply(requests, seed=0, greedy=True)
+    alone = [policy.reply([request], seed=0, greedy=True)[0] for request in requests]
     assert [one.reply_ids for one in together] == [one.reply_ids for one in alone]
 
 

@@ -38,8 +38,10 @@ def test_separate_policies_are_alike_at_first_and_apart_afterwards(saved, make_e
     for name, tensor in state(first).items():
         assert torch.equal(tensor, state(second)[name])
         assert tensor.data_ptr() != state(second)[name].data_ptr()
-    asked = [request("Hello")] * 3
-    assert first.reply(asked, seed=1, greedy=False) == second.reply(asked, seed=1, greedy=False)
+    requests = [request("Hello")] * 3
+    assert first.reply(requests, seed=1, greedy=False) == second.reply(
+        requests, seed=1, greedy=False
+    )
     with torch.no_grad():
         next(first.model.parameters()).add_(1.0)
     assert not torch.equal(next(iter(state(first).values())), next(iter(state(second).values())))
@@ -61,13 +63,13 @@ def apart(saved, make_env, tmp_path):
 def test_separate_policies_come_back_each_to_its_agent(apart, make_env):
     folder, policies = apart
     back = HFTeam(str(folder), sharing="separate").policies(make_env())
-    asked = [request("Hello"), request("How many birds?")]
-    seen = set()
+    requests = [request("Hello"), request("How many birds?")]
+    records = set()
     for agent, policy in policies.items():
-        expected = policy.reply(asked, seed=2, greedy=False)
-        assert back[agent].reply(asked, seed=2, greedy=False) == expected
-        seen.add(expected[0].behavior_logprobs)
-    assert len(seen) == 4
+        expected = policy.reply(requests, seed=2, greedy=False)
+        assert back[agent].reply(requests, seed=2, greedy=False) == expected
+        records.add(expected[0].behavior_logprobs)
+    assert len(records) == 4
 
 
 def test_a_home_folder_is_written_with_a_tilde(apart, make_env, monkeypatch):

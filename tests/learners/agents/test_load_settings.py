@@ -1,4 +1,4 @@
-"""How weights are loaded besides their type: attention, revision, packed bases."""
+"""Settings of loading: attention, revision, quantization."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_attention_that_does_not_exist_is_a_setting_error(saved):
 
 
 def test_a_revision_reaches_all_that_is_read_from_the_hub(monkeypatch):
-    asked = []
+    calls = []
 
     def loader(name, **settings):
-        asked.append((name, settings.get("revision")))
+        calls.append((name, settings.get("revision")))
         raise OSError("no network")
 
     monkeypatch.setattr(load.AutoTokenizer, "from_pretrained", loader)
@@ -43,8 +43,8 @@ def test_a_revision_reaches_all_that_is_read_from_the_hub(monkeypatch):
                 use()
         with pytest.raises(SettingError, match="no network"):
             load.load_model("owner/model", "float32", "cpu", revision=revision)
-        assert {one for _, one in asked} == {revision} and len(asked) >= 4
-        asked.clear()
+        assert {request for _, request in calls} == {revision} and len(calls) >= 4
+        calls.clear()
 
 
 def test_models_are_common_only_if_they_are_loaded_alike(saved):
@@ -79,6 +79,6 @@ def test_a_packed_model_is_loaded_where_it_stays_and_moved_nowhere(saved, monkey
         return packed
 
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", loader)
-    found = load.load_model(str(saved), "bfloat16", "cpu", quantization=kind)
-    assert found is packed and given["device_map"] == {"": "cpu"}
+    result = load.load_model(str(saved), "bfloat16", "cpu", quantization=kind)
+    assert result is packed and given["device_map"] == {"": "cpu"}
     assert getattr(given["quantization_config"], field) is True

@@ -59,7 +59,9 @@ def stirred(team, make_env, tmp_path):
 
 def test_new_adapters_change_nothing_and_are_alike(team, saved, make_env):
     policies = team().policies(make_env())
-    (base,) = {id(one): one for one in HFTeam(str(saved)).policies(make_env()).values()}.values()
+    (base,) = {
+        id(policy): policy for policy in HFTeam(str(saved)).policies(make_env()).values()
+    }.values()
     assert list(policies) == ["solver_0", "helper_0", "helper_1", "helper_2"]
     states = [policy.weights() for policy in policies.values()]
     for policy, state in zip(policies.values(), states, strict=True):
@@ -69,9 +71,9 @@ def test_new_adapters_change_nothing_and_are_alike(team, saved, make_env):
 
 def test_the_base_is_in_memory_once_and_every_adapter_is_its_agents_own(team, make_env):
     policies = list(team().policies(make_env()).values())
-    found = [dict(policy.model.named_parameters()) for policy in policies]
-    for name, tensor in found[0].items():
-        others = {one[name].data_ptr() for one in found}
+    results = [dict(policy.model.named_parameters()) for policy in policies]
+    for name, tensor in results[0].items():
+        others = {one[name].data_ptr() for one in results}
         assert len(others) == (4 if "lora_" in name else 1)
         assert tensor.requires_grad == ("lora_" in name)
 
@@ -91,7 +93,7 @@ def test_roles_of_a_team_and_two_teams_of_one_base_have_it_in_common(team, saved
 def test_no_agent_speaks_with_another_ones_adapter(stirred):
     _, policies = stirred
     expected = {agent: replies(policy) for agent, policy in policies.items()}
-    assert len({said[0].behavior_logprobs for said in expected.values()}) == 4
+    assert len({message[0].behavior_logprobs for message in expected.values()}) == 4
     for agent in reversed(expected):
         assert replies(policies[agent]) == expected[agent]
     stir(policies["helper_0"], 9)
@@ -134,9 +136,9 @@ def test_what_is_written_again_is_what_peft_writes_byte_for_byte(stirred, tmp_pa
 
 def test_all_agents_may_start_from_one_adapter(stirred, team, make_env):
     folder, policies = stirred
-    made = team(str(folder / "helper_1")).policies(make_env())
-    assert len({id(policy) for policy in made.values()}) == 4
-    for policy in made.values():
+    loaded = team(str(folder / "helper_1")).policies(make_env())
+    assert len({id(policy) for policy in loaded.values()}) == 4
+    for policy in loaded.values():
         assert torch.equal(logits(policy), logits(policies["helper_1"]))
 
 
@@ -148,7 +150,7 @@ def test_a_frozen_adapter_is_not_trained(stirred, team, make_env):
 
 def test_adapters_on_a_bfloat16_base_are_float32(team, make_env):
     policy = team(precision="bfloat16").policies(make_env())["solver_0"]
-    dtypes = {one.dtype for one in policy.model.parameters() if one.requires_grad}
+    dtypes = {parameter.dtype for parameter in policy.model.parameters() if parameter.requires_grad}
     assert dtypes == {torch.float32} and policy.model.dtype == torch.bfloat16
 
 
@@ -181,7 +183,7 @@ def test_adapters_are_not_taken_for_models_nor_models_for_adapters(
 ):
     for folder in (stirred[0], stirred[0] / "solver_0"):
         for sharing in ("shared", "separate"):
-            for use in (lambda one: one.tokenizer, lambda one: one.policies(make_env())):
+            for use in (lambda one: one.tokenizer, lambda policy: policy.policies(make_env())):
                 with pytest.raises(SettingError, match=r"agent\.sharing=lora"):
                     use(HFTeam(str(folder), sharing=sharing))
     for agent in make_env().possible_agents:
@@ -264,7 +266,7 @@ def test_experts_that_get_no_adapter_are_noted(caplog):
     base = AutoModelForCausalLM.from_config(config)
     new_adapter(base, "a-model-of-experts", Lora(rank=2))
     # 4 experts of 16 x 32 and 16 x 16.
-    share = 4 * (16 * 32 + 16 * 16) / sum(one.numel() for one in base.parameters())
+    share = 4 * (16 * 32 + 16 * 16) / sum(parameter.numel() for parameter in base.parameters())
     assert "stacked weights of experts, such as model.layers.0.mlp.experts" in caplog.text
     assert f"they are {100 * share:.0f} % of the parameters of a-model-of-experts" in caplog.text
     caplog.clear()

@@ -34,7 +34,7 @@ def stir(policy: HFPolicy, seed: int) -> None:
 
 @pytest.fixture
 def other(make_policy, qwen_tokenizer, tmp_path) -> str:
-    """A base model of another architecture with another tokenizer."""
+    """Return a base model of another architecture with another tokenizer."""
     make_policy("qwen3", qwen_tokenizer).save(tmp_path / "other")
     return str(tmp_path / "other")
 
@@ -109,8 +109,8 @@ def test_budgets_are_counted_by_the_first_member_or_by_the_one_named(saved, othe
 def test_settings_reach_the_policies_of_their_agents(saved, make_env):
     own = {"helper": {"lr": 0.5}, "helper_1": {"lr": 0.25, "eps": 1e-6}}
     team = HFTeam(str(saved), "separate", optimizer=own)
-    found = [policy.optimizer for policy in team.policies(make_env()).values()]
-    assert found == [{}, {"lr": 0.5}, {"lr": 0.25, "eps": 1e-6}, {"lr": 0.5}]
+    results = [policy.optimizer for policy in team.policies(make_env()).values()]
+    assert results == [{}, {"lr": 0.5}, {"lr": 0.25, "eps": 1e-6}, {"lr": 0.5}]
     members = {"solver": HFTeam(str(saved)), "helper": HFTeam(str(saved))}
     mixed = MixedTeam(members, optimizer={"helper": {"lr": 0.5}}).policies(make_env())
     assert [mixed[agent].optimizer for agent in AGENTS[:2]] == [{}, {"lr": 0.5}]
@@ -155,7 +155,7 @@ def test_what_a_training_leaves_gives_every_agent_the_same_logprobs(
         return HFTeam(model or str(saved), kind, lora=Lora(rank=2))
 
     before = team(None).policies(make_env())
-    trained = {id(one): one for one in before.values() if isinstance(one, HFPolicy)}
+    trained = {id(value): value for value in before.values() if isinstance(value, HFPolicy)}
     for seed, policy in enumerate(trained.values()):
         stir(policy, seed)
     save_policies(before, tmp_path / "left")
@@ -166,8 +166,8 @@ def test_what_a_training_leaves_gives_every_agent_the_same_logprobs(
             expected = policy.reply(ASKED, seed=3, greedy=False)
             assert after[agent].reply(ASKED, seed=3, greedy=False) == expected
             assert after[agent].frozen == policy.frozen
-    left = {path.name for path in (tmp_path / "left").iterdir() if path.is_dir()}
-    assert left == {
+    names = {path.name for path in (tmp_path / "left").iterdir() if path.is_dir()}
+    assert names == {
         "shared": set(), "separate": set(AGENTS), "lora": set(AGENTS),
         "mixed": {"solver_0", "helper_0"},
     }[kind]  # fmt: skip
@@ -183,7 +183,7 @@ def test_adapters_of_a_mixed_team_come_back(saved, make_env, tmp_path):
     before = team().policies(make_env())
     for seed, agent in enumerate(AGENTS[1:]):
         stir(before[agent], seed)
-    embeddings = {one.model.get_input_embeddings().weight.data_ptr() for one in before.values()}
+    embeddings = {value.model.get_input_embeddings().weight.data_ptr() for value in before.values()}
     assert len(embeddings) == 1
     save_policies(before, tmp_path / "left")
     after = team(str(tmp_path / "left")).policies(make_env())
@@ -219,7 +219,7 @@ def test_a_script_may_be_shown_further_tasks_but_no_other_one_of_the_same_key(ma
     first = {"fruit": tasks["fruit"]}
     script = ScriptedPolicy(lambda task, request, generator: task.answer, first)
     script.know(tasks)
-    asked = [Request("helper_0", "", info={"task": key}) for key in ("fruit", "birds")]
-    assert [one.message for one in script.reply(asked, seed=0, greedy=True)] == ["7", "13"]
+    requests = [Request("helper_0", "", info={"task": key}) for key in ("fruit", "birds")]
+    assert [reply.message for reply in script.reply(requests, seed=0, greedy=True)] == ["7", "13"]
     with pytest.raises(SettingError, match="both have 'fruit'"):
         script.know({"fruit": tasks["birds"]})

@@ -1,4 +1,4 @@
-"""Conversations that fill the model, generate calls that are cut, and what a policy may forget."""
+"""Conversations that fill the model, split generate calls, and state that a policy may lose."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_a_reply_ends_where_the_positions_do(make_policy, word_tokenizer, kind):
     policy = make_policy(kind, word_tokenizer, max_reply_tokens=6)
     most = policy.model.config.max_position_embeddings
     sizes = [most - 4 - room for room in (9, 6, 5, 1, 0)] + [most, 3]
-    asked = [request(size) for size in sizes]
-    found = policy.reply(asked, seed=0, greedy=False)
-    assert [len(reply.reply_ids) for reply in found] == [6, 6, 5, 1, 0, 0, 6]
-    assert [reply.message for reply in found[4:6]] == ["", ""]
-    assert len(found[4].prompt_ids) == most and found[4].behavior_logprobs == ()
+    requests = [request(size) for size in sizes]
+    result = policy.reply(requests, seed=0, greedy=False)
+    assert [len(reply.reply_ids) for reply in result] == [6, 6, 5, 1, 0, 0, 6]
+    assert [reply.message for reply in result[4:6]] == ["", ""]
+    assert len(result[4].prompt_ids) == most and result[4].behavior_logprobs == ()
 
 
 def test_a_full_conversation_stays_silent_and_is_warned_of_once(
@@ -60,32 +60,32 @@ def test_a_full_conversation_stays_silent_and_is_warned_of_once(
         reply = policy.reply([first], seed=0, greedy=False)[0]
         later = Request("solver_0", "w1", history=(reply,), texts=(first.text,))
         assert policy.reply([later], seed=0, greedy=False)[0].reply_ids == ()
-    (said,) = caplog.messages
-    assert "solver_0 has 604 tokens and fills the 512 positions" in said
+    (log_messages,) = caplog.messages
+    assert "solver_0 has 604 tokens and fills the 512 positions" in log_messages
 
 
 # Cut calls
 
 
 def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted):
-    asked = [
+    requests = [
         Request("solver_0", text) for text in ("Hello", "There are 3", "Hello", "12 pears", "7")
     ]
-    whole = make_policy().reply(asked, seed=0, greedy=True)
+    whole = make_policy().reply(requests, seed=0, greedy=True)
     assert counted == [5]
     # Prompts of 6 to 11 tokens and replies of up to 24: two of them take 70 tokens at most.
-    parts = make_policy(generate_tokens=70).reply(asked, seed=0, greedy=True)
+    parts = make_policy(generate_tokens=70).reply(requests, seed=0, greedy=True)
     assert counted == [5, 2, 2, 1]
-    assert [one.reply_ids for one in parts] == [one.reply_ids for one in whole]
-    for one, other in zip(parts, whole, strict=True):
-        assert one.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
+    assert [part.reply_ids for part in parts] == [one.reply_ids for one in whole]
+    for part, other in zip(parts, whole, strict=True):
+        assert part.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
 
 
 def test_calls_that_are_large_enough_draw_the_same(make_policy):
-    asked = [Request("solver_0", text) for text in ("Hello", "There are 3", "7")]
-    whole = make_policy().reply(asked, seed=4, greedy=False)
-    assert make_policy(generate_tokens=105).reply(asked, seed=4, greedy=False) == whole
-    assert make_policy(generate_tokens=1).reply(asked, seed=4, greedy=False) != whole
+    requests = [Request("solver_0", text) for text in ("Hello", "There are 3", "7")]
+    whole = make_policy().reply(requests, seed=4, greedy=False)
+    assert make_policy(generate_tokens=105).reply(requests, seed=4, greedy=False) == whole
+    assert make_policy(generate_tokens=1).reply(requests, seed=4, greedy=False) != whole
 
 
 @pytest.mark.parametrize("most", [0, True, 1.5])
@@ -115,29 +115,35 @@ def a_batch() -> Batch:
 def passes(model, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor], int]:
     """Log-probabilities, gradients, and how often the first layer's norm ran."""
     runs = []
-    inner = next(one for name, one in model.named_modules() if "norm" in name or "ln_1" in name)
+    inner = next(
+        module for name, module in model.named_modules() if "norm" in name or "ln_1" in name
+    )
     handle = inner.register_forward_hook(lambda *_: runs.append(1))
     model.zero_grad(set_to_none=True)
-    found = current_logprobs(model, batch)
-    found.sum().backward()
+    logprobs = current_logprobs(model, batch)
+    logprobs.sum().backward()
     handle.remove()
-    gradients = {name: one.grad for name, one in model.named_parameters() if one.grad is not None}
-    return found.detach(), gradients, len(runs)
+    gradients = {
+        name: parameter.grad
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    }
+    return logprobs.detach(), gradients, len(runs)
 
 
 def test_forgotten_activations_are_computed_again_and_nothing_else_changes(
     make_model, architecture
 ):
-    kept, forgotten = make_model(architecture, 24), make_model(architecture, 24)
+    cached, forgotten = make_model(architecture, 24), make_model(architecture, 24)
     recompute_activations(forgotten)
-    logprobs, gradients, once = passes(kept, a_batch())
+    logprobs, gradients, once = passes(cached, a_batch())
     again, regained, twice = passes(forgotten, a_batch())
     assert (once, twice) == (1, 2)
     assert torch.equal(logprobs, again)
     assert gradients.keys() == regained.keys()
     for name, gradient in gradients.items():
         assert torch.equal(gradient, regained[name]), name
-    assert not any(one.training for one in forgotten.modules())
+    assert not any(module.training for module in forgotten.modules())
     with torch.no_grad():
         assert torch.equal(current_logprobs(forgotten, a_batch()), again)
 
@@ -155,11 +161,11 @@ def test_the_dropout_of_a_layer_stays_off():
 
 
 def test_a_policy_that_forgets_speaks_as_before(make_policy):
-    asked = [Request("solver_0", "Hello")] * 3
+    requests = [Request("solver_0", "Hello")] * 3
     policy = make_policy()
-    expected = policy.reply(asked, seed=1, greedy=False)
+    expected = policy.reply(requests, seed=1, greedy=False)
     recompute_activations(policy.model)
-    assert policy.reply(asked, seed=1, greedy=False) == expected
+    assert policy.reply(requests, seed=1, greedy=False) == expected
 
 
 def test_an_architecture_that_cannot_forget_is_refused(monkeypatch):

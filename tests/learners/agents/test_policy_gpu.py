@@ -1,4 +1,4 @@
-"""Policies say on a GPU what they say elsewhere: seeds, held keys, smaller calls, adapters."""
+"""Policies on a GPU reply as elsewhere: seeds, held keys, smaller calls, adapters."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def converse(policy: HFPolicy, keep: bool, rows: int = 6) -> list[tuple[Reply, .
     talks: list[tuple[Reply, ...]] = [()] * rows
     with policy.remembering() if keep else nullcontext():
         for number in range(3):
-            asked = [
+            requests = [
                 Request("solver_0", NEWS[(row // 2 + number) % 3], talk, max_tokens=9 + row)
                 for row, talk in enumerate(talks)
             ]
-            replies = policy.reply(asked, seed=number, greedy=True)
+            replies = policy.reply(requests, seed=number, greedy=True)
             talks = [(*talk, reply) for talk, reply in zip(talks, replies, strict=True)]
     return talks
 
@@ -52,12 +52,12 @@ def assert_alike(one: list[tuple[Reply, ...]], other: list[tuple[Reply, ...]]) -
 
 def test_a_seed_decides_what_is_drawn(make, device):
     policy = make()["solver_0"]
-    asked = [Request("solver_0", one, max_tokens=12) for one in NEWS]
-    once = policy.reply(asked, seed=3, greedy=False)
+    requests = [Request("solver_0", one, max_tokens=12) for one in NEWS]
+    once = policy.reply(requests, seed=3, greedy=False)
     torch.rand(5, device=device)
     assert policy.device.type == device
-    assert policy.reply(asked, seed=3, greedy=False) == once
-    assert policy.reply(asked, seed=4, greedy=False) != once
+    assert policy.reply(requests, seed=3, greedy=False) == once
+    assert policy.reply(requests, seed=4, greedy=False) != once
 
 
 def test_greedy_replies_are_those_of_a_policy_that_keeps_nothing(make):
@@ -73,19 +73,22 @@ def test_greedy_replies_are_those_of_calls_that_hold_little(make):
 def test_adapters_of_agents_learn_on_a_base_that_stays(make, make_env, device):
     pytest.importorskip("peft")
     policies = make(sharing="lora", lora=Lora(rank=2, alpha=4.0), precision="bfloat16_autocast")
-    models = [one.model for one in policies.values()]
+    models = [policy.model for policy in policies.values()]
     base = models[0].get_input_embeddings().weight
     before = base.clone()
     adapters = [
-        {name: one.clone() for name, one in each.weights().items()} for each in policies.values()
+        {name: parameter.clone() for name, parameter in each.weights().items()}
+        for each in policies.values()
     ]
     GroupLearner(policies, ADAMW, minibatches=1).update([played(policies, make_env)])
     assert base.dtype == torch.bfloat16 and base.device.type == device
     assert {one.get_input_embeddings().weight.data_ptr() for one in models} == {base.data_ptr()}
     assert torch.equal(base, before)
     for policy, old in zip(policies.values(), adapters, strict=True):
-        assert {one.dtype for one in old.values()} == {torch.float32}
-        assert any(not torch.equal(one, old[name]) for name, one in policy.weights().items())
+        assert {value.dtype for value in old.values()} == {torch.float32}
+        assert any(
+            not torch.equal(parameter, old[name]) for name, parameter in policy.weights().items()
+        )
 
 
 @pytest.mark.gpu

@@ -1,4 +1,4 @@
-"""A policy that keeps keys and values between rounds says what it would say without them."""
+"""A policy that keeps keys and values between rounds replies as without them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def asked(talks: Talks, limit: int | None = 9) -> list[Request]:
 def converse(
     policy: HFPolicy, rounds: int = 4, rows: int = 6, greedy: bool = True, keep: bool = True
 ) -> Talks:
-    """What each row says in all rounds; first replies are drawn, so that equal rows part."""
+    """Return the replies of each row in all rounds; first replies are sampled, so rows differ."""
     talks: Talks = [()] * rows
     with policy.remembering() if keep else nullcontext():
         for number in range(rounds):
@@ -57,17 +57,17 @@ def assert_alike(one: Talks, other: Talks) -> None:
 def assert_recorded(policy: HFPolicy, talks: Talks, atol: float = 1e-5) -> None:
     """Log-probabilities are those of a forward pass over the whole conversation."""
     for talk in talks:
-        ids = [one for reply in talk for one in (*reply.prompt_ids, *reply.reply_ids)]
-        said = [
-            one
+        ids = [token for reply in talk for token in (*reply.prompt_ids, *reply.reply_ids)]
+        is_reply = [
+            flag
             for reply in talk
-            for one in (*[0] * len(reply.prompt_ids), *[1] * len(reply.reply_ids))
+            for flag in (*[0] * len(reply.prompt_ids), *[1] * len(reply.reply_ids))
         ]
         logits = policy.model(input_ids=torch.tensor([ids])).logits[0, :-1].double()
-        found = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
-        expected = found[torch.tensor(said[1:], dtype=torch.bool)]
-        drawn = [one for reply in talk for one in reply.behavior_logprobs]
-        torch.testing.assert_close(torch.tensor(drawn).double(), expected, rtol=1e-5, atol=atol)
+        logprobs = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
+        expected = logprobs[torch.tensor(is_reply[1:], dtype=torch.bool)]
+        recorded = [logprob for reply in talk for logprob in reply.behavior_logprobs]
+        torch.testing.assert_close(torch.tensor(recorded).double(), expected, rtol=1e-5, atol=atol)
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def passed():
 
 
 def test_greedy_conversations_are_those_of_a_policy_that_keeps_nothing(make_policy, architecture):
-    kept = converse(make_policy(architecture))
-    assert_alike(kept, converse(make_policy(architecture), keep=False))
+    cached = converse(make_policy(architecture))
+    assert_alike(cached, converse(make_policy(architecture), keep=False))
     # The members of the group have parted.
-    assert len({talk[0].reply_ids for talk in kept[:3]}) == 3
+    assert len({talk[0].reply_ids for talk in cached[:3]}) == 3
 
 
 def test_what_is_recorded_is_what_a_pass_over_the_conversation_says(make_policy, architecture):
@@ -102,8 +102,8 @@ def test_what_is_recorded_is_what_a_pass_over_the_conversation_says(make_policy,
 @pytest.mark.parametrize("tied", [False, True])
 def test_models_with_tied_and_untied_embeddings(make_policy, tied):
     settings = {"tie_word_embeddings": tied}
-    kept = converse(make_policy("qwen3", model=settings))
-    assert_alike(kept, converse(make_policy("qwen3", model=settings), keep=False))
+    cached = converse(make_policy("qwen3", model=settings))
+    assert_alike(cached, converse(make_policy("qwen3", model=settings), keep=False))
 
 
 def gemma3(tokenizer) -> HFPolicy:
@@ -127,9 +127,9 @@ def test_windows_are_those_of_the_mask(tiny_tokenizer, implementation):
     policy = gemma3(tiny_tokenizer)
     policy.model.set_attn_implementation(implementation)
     assert "sliding_attention" in policy.model.config.layer_types
-    kept = converse(policy)
-    assert_alike(kept, converse(policy, keep=False))
-    assert_recorded(policy, kept)
+    cached = converse(policy)
+    assert_alike(cached, converse(policy, keep=False))
+    assert_recorded(policy, cached)
 
 
 def test_no_token_goes_through_the_model_twice(make_policy, passed):
@@ -150,8 +150,8 @@ def test_equal_beginnings_go_through_the_model_once(make_policy, passed):
     with policy.remembering():
         policy.reply(asked([()] * 6), seed=0, greedy=False)
     starts = {policy.read(request) for request in asked([()] * 6)}
-    common = next(n for n in range(99) if len({one[: n + 1] for one in starts}) > 1)
-    rest = [len(one) - 1 - common for one in starts]
+    common = next(n for n in range(99) if len({start[: n + 1] for start in starts}) > 1)
+    rest = [len(start) - 1 - common for start in starts]
     # The rules, what else is in each of four prompts, and the last token of each of six.
     assert counts[0] == common and sum(counts[1:-1]) == sum(rest) and counts[-1] == 6
 
@@ -176,9 +176,9 @@ def test_a_reply_that_was_given_is_read(make_policy):
 def test_replies_are_cut_at_their_own_limit_and_go_on_from_there(make_policy, passed):
     """Limits are 10 to 15 tokens; a random model hardly ever ends its reply sooner."""
     policy = make_policy()
-    kept = converse(policy)
-    assert [len(talk[1].reply_ids) for talk in kept] == [10, 11, 12, 13, 14, 15]
-    assert_alike(kept, converse(make_policy(), keep=False))
+    cached = converse(policy)
+    assert [len(talk[1].reply_ids) for talk in cached] == [10, 11, 12, 13, 14, 15]
+    assert_alike(cached, converse(make_policy(), keep=False))
 
 
 def test_agents_that_leave_early_change_nothing_for_the_others(make_policy):
@@ -189,7 +189,7 @@ def test_agents_that_leave_early_change_nothing_for_the_others(make_policy):
             talks = talks[: 6 - number]
             replies = policy.reply(asked(talks), seed=0, greedy=True)
             expected = other.reply(asked(talks), seed=0, greedy=True)
-            assert [one.reply_ids for one in replies] == [one.reply_ids for one in expected]
+            assert [reply.reply_ids for reply in replies] == [one.reply_ids for one in expected]
             talks = [(*talk, reply) for talk, reply in zip(talks, replies, strict=True)]
 
 
@@ -197,9 +197,9 @@ def test_agents_that_leave_early_change_nothing_for_the_others(make_policy):
 def test_conversations_that_fill_their_positions_end_alike(make_policy, kind):
     name = "n_positions" if kind == "gpt2" else "max_position_embeddings"
     settings = {name: 120}
-    kept = converse(make_policy(kind, model=settings), rounds=6)
-    assert_alike(kept, converse(make_policy(kind, model=settings), rounds=6, keep=False))
-    assert any(not talk[-1].reply_ids for talk in kept)
+    cached = converse(make_policy(kind, model=settings), rounds=6)
+    assert_alike(cached, converse(make_policy(kind, model=settings), rounds=6, keep=False))
+    assert any(not talk[-1].reply_ids for talk in cached)
 
 
 def test_nothing_is_kept_outside_so_weights_may_change_between_plays(make_policy):
@@ -217,12 +217,12 @@ def test_beyond_its_bound_conversations_are_read_again_which_is_said_once(make_p
     cache.warn_once.cache_clear()
     policy = make_policy(generate_tokens=260)
     with caplog.at_level(logging.WARNING), policy.remembering():
-        kept = converse(policy, keep=False)
+        cached = converse(policy, keep=False)
         assert policy._cache is not None
         assert policy._cache._used <= 260
-    assert_alike(kept, converse(make_policy(generate_tokens=260), keep=False))
-    [said] = [one for one in caplog.messages if "read again" in one]
-    assert "260 tokens" in said and "agent.sampling.generate_tokens" in said
+    assert_alike(cached, converse(make_policy(generate_tokens=260), keep=False))
+    [log_messages] = [message for message in caplog.messages if "read again" in message]
+    assert "260 tokens" in log_messages and "agent.sampling.generate_tokens" in log_messages
 
 
 def test_parts_of_a_round_keep_what_they_have_in_common(make_policy, passed):
@@ -246,10 +246,10 @@ def test_a_model_whose_states_have_no_tokens_reads_all_again_and_says_so(tiny_to
     policy = HFPolicy(model, tiny_tokenizer, sampling)
     cache.warn_once.cache_clear()
     with caplog.at_level(logging.WARNING):
-        kept = converse(policy, rows=3)
+        cached = converse(policy, rows=3)
         converse(policy, rows=3)
-    assert_alike(kept, converse(policy, rows=3, keep=False))
-    assert len([one for one in caplog.messages if "MambaForCausalLM" in one]) == 1
+    assert_alike(cached, converse(policy, rows=3, keep=False))
+    assert len([message for message in caplog.messages if "MambaForCausalLM" in message]) == 1
 
 
 def test_a_policy_says_that_it_can_remember(make_policy):
@@ -262,8 +262,11 @@ def test_a_pretrained_model_says_the_same(make_env):
     sampling = SamplingSettings(explain_silence=False, max_reply_tokens=9)
     team = smollm2.SmolLM2Team(sampling=sampling, device="cpu", precision="float32")
     policy = team.policies(make_env())["solver_0"]
-    kept, alone = converse(policy, rounds=3, rows=4), converse(policy, rounds=3, rows=4, keep=False)
-    assert_alike(kept, alone)
+    cached, alone = (
+        converse(policy, rounds=3, rows=4),
+        converse(policy, rounds=3, rows=4, keep=False),
+    )
+    assert_alike(cached, alone)
     # Thirty layers of float32 round by more, whether anything is kept or not.
-    for talks in (kept, alone):
+    for talks in (cached, alone):
         assert_recorded(policy, talks, atol=1e-4)

@@ -1,4 +1,4 @@
-"""A tiny random Qwen3 that thinks: what it says, what it costs, and what it is trained on."""
+"""A tiny random Qwen3 that thinks: its messages, costs and training."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def thinker(make_policy, qwen_tokenizer):
 
 
 def reply(policy, text, request=ASKED):
-    """The reply of these tokens, `|` ends it."""
+    """Return the reply of these tokens; `|` ends it."""
     ids = policy.tokenizer.encode(text.replace("|", "<|im_end|>"), add_special_tokens=False)
     return policy.reply_with(request, (), tuple(ids), (0.0,) * len(ids))
 
@@ -88,14 +88,14 @@ def reply(policy, text, request=ASKED):
     ],
 )
 def test_a_thought_is_no_part_of_the_message(thinker, text, thought, message, truncated):
-    found = reply(thinker(), text)
-    assert (found.thought, found.message, found.truncated) == (thought, message, truncated)
+    result = reply(thinker(), text)
+    assert (result.thought, result.message, result.truncated) == (thought, message, truncated)
 
 
 def test_a_template_that_opens_the_thought_counts_as_open(thinker):
     policy = thinker(OPENS)
-    found = reply(policy, "3 + 4</think>7|")
-    assert (found.thought, found.message, found.truncated) == ("3 + 4", "7", False)
+    result = reply(policy, "3 + 4</think>7|")
+    assert (result.thought, result.message, result.truncated) == ("3 + 4", "7", False)
     assert reply(policy, "7|").message == "" and reply(policy, "7|").truncated
     # What it is made to say, or not to say, stands behind the end of the thought.
     for message in ("7", ""):
@@ -125,21 +125,21 @@ def test_replies_keep_within_all_limits(thinker):
     replies = policy.reply([ASKED] * 256, seed=0, greedy=False)
     marks = policy._thoughts
     thought, spoken, silent = (0, 0, 0)
-    for one in replies:
-        inside = marks.inside(one.reply_ids)
+    for reply in replies:
+        inside = marks.inside(reply.reply_ids)
         assert sum(inside) <= 9 + 2 and len(inside) - sum(inside) <= 7
-        assert len(one.behavior_logprobs) == len(one.reply_ids)
-        assert "<think>" not in one.message and "</think>" not in one.message
-        thought += bool(one.thought)
-        spoken += bool(one.thought and one.message)
-        silent += bool(one.thought and not one.message and not one.truncated)
+        assert len(reply.behavior_logprobs) == len(reply.reply_ids)
+        assert "<think>" not in reply.message and "</think>" not in reply.message
+        thought += bool(reply.thought)
+        spoken += bool(reply.thought and reply.message)
+        silent += bool(reply.thought and not reply.message and not reply.truncated)
     # Thoughts before words, and thoughts before silence.
     assert thought > 40 and spoken and silent
 
 
 @pytest.fixture
 def played(thinker, make_env):
-    """Makes an episode of two thinkers, as many rounds as asked, and what played it."""
+    """Play an episode of two thinkers; return it with its policy."""
 
     def make(template=THINKS, seed=0, **settings):
         policy = thinker(template)
@@ -157,23 +157,23 @@ def test_what_is_trained_is_what_was_sampled_token_for_token(played, template):
     turns = [turn for episode in episodes for turn in episode.turns]
     assert any(turn.thought and turn.round for turn in turns)
     for index, episode in enumerate(episodes):
-        for one in episode_sequences(episode, index, own, "episode", None):
-            mine = [turn for turn in episode.turns if turn.agent == one.agent]
+        for sequence in episode_sequences(episode, index, own, "episode", None):
+            mine = [turn for turn in episode.turns if turn.agent == sequence.agent]
             # The conversation holds the thoughts of earlier turns, exactly as they were sampled.
-            assert one.token_ids == tuple(
+            assert sequence.token_ids == tuple(
                 token for turn in mine for token in (*turn.prompt_ids, *turn.reply_ids)
             )
             sampled = sum(len(turn.reply_ids) for turn in mine)
-            assert sum(one.generated) == sampled
-            [again] = recomputed(policy.model, [one], policy.pad_id, 1.0, 4096)
-            assert again.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=2e-5)
+            assert sum(sequence.generated) == sampled
+            [again] = recomputed(policy.model, [sequence], policy.pad_id, 1.0, 4096)
+            assert again.behavior_logprobs == pytest.approx(sequence.behavior_logprobs, abs=2e-5)
 
 
 def test_thoughts_are_counted_charged_and_heard_by_nobody(played):
     price = Reward(price=1.0, normalizer=1.0, exempt_answer=False)
     policy, env, episodes = played(reward=price)
     count = env.tokenize
-    assert sum(sum(one.tokens_thought.values()) for one in episodes) > 20
+    assert sum(sum(episode.tokens_thought.values()) for episode in episodes) > 20
     for episode in episodes:
         for agent in env.possible_agents:
             mine = [turn for turn in episode.turns if turn.agent == agent]
@@ -183,8 +183,8 @@ def test_thoughts_are_counted_charged_and_heard_by_nobody(played):
                 paid = -turn.tokens_said - turn.tokens_thought
                 value = episode.rewards[agent][turn.round] - paid
                 assert value == 0.0 or turn.round + 1 == len(episode.rewards[agent])
-    heard = "".join(turn.read for episode in episodes for turn in episode.turns)
-    assert "think>" not in heard
+    text = "".join(turn.read for episode in episodes for turn in episode.turns)
+    assert "think>" not in text
 
 
 def test_free_thoughts_cost_nothing(played):
@@ -205,9 +205,9 @@ def test_a_cap_of_the_environment_holds_in_the_replies(played):
 
 def test_replayed_turns_think_the_same(played):
     policy, env, [episode, *_] = played()
-    given = replies_of(episode.turns)
-    assert any(one.thought for one in given.values())
-    [again] = play([env], {}, [Start(0, "fruit", given)], seed=5)
+    replies = replies_of(episode.turns)
+    assert any(value.thought for value in replies.values())
+    [again] = play([env], {}, [Start(0, "fruit", replies)], seed=5)
     assert again == episode
 
 
@@ -225,10 +225,10 @@ def test_with_thinking_off_replies_are_those_of_a_template_without_thoughts(thin
     off, bare = thinker(thinking=False), thinker(thinking=False)
     bare._thoughts = None
     requests = [replace(ASKED, text=f"How many {i}?") for i in range(32)]
-    one, other = (p.reply(requests, seed=3, greedy=False) for p in (off, bare))
-    assert [r.reply_ids for r in one] == [r.reply_ids for r in other]
+    reply, other = (p.reply(requests, seed=3, greedy=False) for p in (off, bare))
+    assert [r.reply_ids for r in reply] == [r.reply_ids for r in other]
     marks = {off._template.thoughts.begin, off._template.thoughts.end}
     # A mark that was sampled all the same is left out of one message and stands in the other.
-    pairs = [(a, b) for a, b in zip(one, other, strict=True) if not marks & {*a.reply_ids}]
+    pairs = [(a, b) for a, b in zip(reply, other, strict=True) if not marks & {*a.reply_ids}]
     assert len(pairs) >= 16
     assert [a.message for a, _ in pairs] == [b.message for _, b in pairs]

@@ -44,7 +44,7 @@ def test_turns_carry_the_mark_and_what_was_read(policy, make_env):
     }
     assert any(marks.values())
     assert {(t.agent, t.round): t.truncated for t in episode.turns} == marks
-    assert {key: one.truncated for key, one in replies_of(episode.turns).items()} == marks
+    assert {key: turn.truncated for key, turn in replies_of(episode.turns).items()} == marks
     first = episode.turns[0]
     assert first.read == env.reset(seed=0, options={"task": "fruit"})[0][first.agent]["text"]
     assert all(turn.read for turn in episode.turns)

@@ -93,7 +93,9 @@ def test_a_policy_computes_products_in_bfloat16_under_autocast_only(make_policy)
 def test_sampling_under_autocast_converts_each_weight_once(make_policy):
     policy = make_policy(max_reply_tokens=8)
     policy.precision = Precision("float32", autocast=True)
-    weights = {one.data_ptr() for one in policy.model.parameters() if one.ndim == 2}
+    weights = {
+        parameter.data_ptr() for parameter in policy.model.parameters() if parameter.ndim == 2
+    }
     converted = []
 
     class Conversions(TorchDispatchMode):
@@ -116,7 +118,9 @@ def test_sampling_under_autocast_converts_each_weight_once(make_policy):
 def test_parameters_are_counted_without_reading_weights(saved):
     model = HFTeam(str(saved), device="cpu").policies(_Env())["solver_0"].model
     (saved / "model.safetensors").unlink()
-    assert count_parameters(str(saved)) == sum(one.numel() for one in model.parameters())
+    assert count_parameters(str(saved)) == sum(
+        parameter.numel() for parameter in model.parameters()
+    )
 
 
 @pytest.mark.parametrize(

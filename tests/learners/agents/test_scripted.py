@@ -1,4 +1,4 @@
-"""Scripts say what they promise, and a scripted answerer knows what it was told and no more."""
+"""Messages of scripts; a scripted agent that answers knows only the statements it has read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def episode_of(env, script: str = "oracle", *, key: str = "fruit", seed: int = 0
 
 
 def asked(env, agent: str, **info) -> Request:
-    """What an agent would be asked at the start of an episode on fruit."""
+    """Return the request of an agent at the start of an episode about fruit."""
     observations, infos = env.reset(seed=0, options={"task": "fruit"})
     return Request(agent, observations[agent]["text"], info={**infos[agent], **info})
 
 
 @pytest.fixture
 def env(make_env):
-    """One solver and three helpers; each helper holds one of the statements on fruit."""
+    """Return a team of a solver and three helpers that each have a statement about fruit."""
     return make_env(information="split", rounds=2)
 
 
@@ -58,8 +58,8 @@ def test_scripts_are_a_function_of_the_seed(env, script):
 def test_an_oracle_team_says_what_matters_once_and_solves(env):
     for seed in range(5):
         episode = episode_of(env, seed=seed)
-        said = {turn.message for turn in episode.turns if turn.message}
-        assert said == {"There are 3 apples.", "There are 4 pears.", "#### 7"}
+        messages = {turn.message for turn in episode.turns if turn.message}
+        assert messages == {"There are 3 apples.", "There are 4 pears.", "#### 7"}
         assert episode.solved and episode.answer == "7"
 
 
@@ -73,8 +73,8 @@ def test_an_oracle_does_not_repeat_itself(make_env):
 
 def test_a_verbose_team_says_all_it_knows_in_many_words_and_solves(env):
     episode = episode_of(env, "verbose")
-    said = " ".join(turn.message for turn in episode.turns if turn.round == 0)
-    assert all(fact in said for fact in ("There are 3 apples.", "It rains.", "There are 4 pears."))
+    text = " ".join(turn.message for turn in episode.turns if turn.round == 0)
+    assert all(fact in text for fact in ("There are 3 apples.", "It rains.", "There are 4 pears."))
     assert episode.solved
     terse = episode_of(env)
     assert sum(episode.tokens_said.values()) > 2 * sum(terse.tokens_said.values())
@@ -98,12 +98,12 @@ def test_a_silent_team_says_nothing_and_solves_nothing(env):
 
 def test_random_agents_sometimes_answer(env):
     episodes = [episode_of(env, "random", seed=seed) for seed in range(10)]
-    assert any("####" in turn.message for one in episodes for turn in one.turns)
-    assert any(not turn.message for one in episodes for turn in one.turns)
+    assert any("####" in turn.message for episode in episodes for turn in episode.turns)
+    assert any(not turn.message for episode in episodes for turn in episode.turns)
 
 
 @pytest.mark.parametrize(
-    ("heard", "complete"),
+    ("text", "complete"),
     [
         ("", False),
         ("helper_0: There are 3 apples.", False),
@@ -112,15 +112,15 @@ def test_random_agents_sometimes_answer(env):
         ("helper_0: There are 3 appl\nhelper_2: There are 4 pears.", False),
     ],
 )
-def test_a_scripted_solver_is_right_exactly_when_all_that_matters_was_said(env, heard, complete):
+def test_a_scripted_solver_is_right_exactly_when_all_that_matters_was_said(env, text, complete):
     policy = ScriptedTeam().policies(env)["solver_0"]
     first = asked(env, "solver_0")
     later = Request(
-        "solver_0", heard, history=(Reply(""),), texts=(first.text,), info={**first.info}
+        "solver_0", text, history=(Reply(""),), texts=(first.text,), info={**first.info}
     )
     expected = "#### 7" if complete else ""
     assert policy.reply([later], seed=0, greedy=False)[0].message == expected
-    hopeless = Request("solver_0", heard, info={**first.info, "round": 1})
+    hopeless = Request("solver_0", text, info={**first.info, "round": 1})
     expected = "#### 7" if complete else "#### ?"
     assert policy.reply([hopeless], seed=0, greedy=False)[0].message == expected
 
@@ -146,8 +146,8 @@ def test_what_an_answerer_holds_itself_need_not_be_said(make_env):
 def test_without_relevance_flags_everything_matters(env):
     policy = ScriptedTeam().policies(env)["solver_0"]
     info = {**asked(env, "solver_0").info, "task": "unknown"}
-    for heard, expected in (("nothing", ""), ("Add two and two.", "#### 4")):
-        request = Request("solver_0", heard, info=info)
+    for text, expected in (("nothing", ""), ("Add two and two.", "#### 4")):
+        request = Request("solver_0", text, info=info)
         assert policy.reply([request], seed=0, greedy=False)[0].message == expected
 
 
@@ -155,7 +155,7 @@ def test_without_relevance_flags_everything_matters(env):
 
 
 def shares_of(teacher: Teacher, env, request: Request, count: int = 4000) -> dict[str, float]:
-    """How often the teacher is silent, terse and wordy when asked the same thing."""
+    """Return how often the teacher is silent, terse and wordy for one request."""
     policy = ScriptedPolicy(teacher, env.tasks)
     replies = policy.reply([request] * count, seed=1, greedy=False)
     terse = " ".join(env.tasks["fruit"].statements[index] for index in request.info["share"])
@@ -172,9 +172,9 @@ def shares_of(teacher: Teacher, env, request: Request, count: int = 4000) -> dic
 def test_the_teacher_mixes_its_manners_in_the_shares_it_names(env, informed, silence):
     """4,000 messages: every share is within 0.03, which is 4 standard deviations and more."""
     request = asked(env, "helper_0", informed=informed)
-    found = shares_of(Teacher(), env, request)
+    result = shares_of(Teacher(), env, request)
     expected = {"silent": silence, "terse": (1 - silence) * 0.2, "wordy": (1 - silence) * 0.8}
-    assert found == pytest.approx(expected, abs=0.03)
+    assert result == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_the_teacher_mixes_its_manners_in_the_shares_it_names(env, informed, sil
     ],
 )
 def test_a_teacher_of_one_manner_has_no_other(env, teacher, manner):
-    found = shares_of(teacher, env, asked(env, "helper_0", informed=True), count=50)
-    assert found[manner] == 1.0
+    result = shares_of(teacher, env, asked(env, "helper_0", informed=True), count=50)
+    assert result[manner] == 1.0
 
 
 def test_a_teacher_team_that_never_keeps_still_solves(env):
@@ -202,16 +202,16 @@ def test_a_bare_teacher_answers_without_its_working(env, bare):
     teacher = Teacher(silent_informed=0.0, silent_uninformed=0.0, bare=bare)
     team = dict.fromkeys(env.possible_agents, ScriptedPolicy(teacher, env.tasks))
     for episode in play([env], team, [Start(seed, "fruit") for seed in range(4)], seed=0):
-        answer = [one.message for one in episode.turns if one.agent == "solver_0"][-1]
+        answer = [turn.message for turn in episode.turns if turn.agent == "solver_0"][-1]
         assert episode.solved and (answer == env.tasks["fruit"].answer_text) == bool(bare)
 
 
 @pytest.mark.parametrize("calculated", [0.0, 1.0])
 def test_a_calculating_teacher_does_not_repeat_the_facts(env, calculated):
     task = replace(env.tasks["fruit"], solution="4 + 3 = 7")
-    heard = replace(asked(env, "solver_0"), text=" ".join(task.statements))
+    text = replace(asked(env, "solver_0"), text=" ".join(task.statements))
     for seed in range(9):
-        answer = Teacher(calculated=calculated)(task, heard, random.Random(seed))
+        answer = Teacher(calculated=calculated)(task, text, random.Random(seed))
         assert answer.endswith(f"4 + 3 = 7 {task.answer_text}")
         assert (answer == f"4 + 3 = 7 {task.answer_text}") == bool(calculated)
 
@@ -233,11 +233,11 @@ def test_an_environment_without_tasks_has_nothing_to_follow():
     Wordless.tasks = {"1": 1}
     with pytest.raises(SettingError, match="Wordless"):
         ScriptedTeam("verbose").policies(Wordless())
-    asked = [Request(agent="a_0", text="?", info={"task": "1"}), Request(agent="a_0", text="?")]
+    requests = [Request(agent="a_0", text="?", info={"task": "1"}), Request(agent="a_0", text="?")]
     (policy,) = ScriptedTeam("silent").policies(Wordless()).values()
-    assert [reply.message for reply in policy.reply(asked, seed=0, greedy=False)] == ["", ""]
+    assert [reply.message for reply in policy.reply(requests, seed=0, greedy=False)] == ["", ""]
     (policy,) = ScriptedTeam("random").policies(Wordless()).values()
-    assert any(reply.message for reply in policy.reply(asked * 9, seed=0, greedy=False))
+    assert any(reply.message for reply in policy.reply(requests * 9, seed=0, greedy=False))
 
 
 @pytest.mark.parametrize("frames", [0, 4, -1])
@@ -259,7 +259,7 @@ DRAFTS = {"solver": ("good", "fair", "bad"), "helper": ("best",)}
 
 
 def drafted(script, agent="solver_0", history=()):
-    """What a script writes for a joint work of which there are drafts."""
+    """Return a script's message for joint work with drafts."""
     task = Task("fruit", "Write.", (), "", drafts=DRAFTS)
     request = Request(agent, "Write.", history=history, info={"task": "fruit", "answering": True})
     policy = ScriptedPolicy(script, {"fruit": task})
@@ -283,19 +283,19 @@ def test_a_teacher_writes_the_best_draft_so_often_and_any_otherwise():
     request = Request("solver_0", "Write.", info={"task": "fruit", "answering": True})
     generator = random.Random(0)
     teacher = Teacher(best=0.4)
-    said = Counter(teacher(task, request, generator) for _ in range(3_000))
+    counts = Counter(teacher(task, request, generator) for _ in range(3_000))
     # 0.4 + 0.6 / 3 and 0.6 / 3; five standard deviations are about 0.046.
-    assert abs(said["good"] / 3_000 - 0.6) < 0.046
-    assert abs(said["fair"] / 3_000 - 0.2) < 0.046
+    assert abs(counts["good"] / 3_000 - 0.6) < 0.046
+    assert abs(counts["fair"] / 3_000 - 0.2) < 0.046
     assert {teacher(task, request, generator) for teacher in [Teacher(best=1)] * 50} == {"good"}
 
 
 def test_a_telegraph_team_solves_with_fewer_words_and_nobody_else_understands_it(env):
     short, whole = episode_of(env, "telegraph"), episode_of(env)
     assert short.solved and whole.solved
-    said = {turn.message for turn in short.turns if turn.agent != "solver_0" and turn.message}
+    messages = {turn.message for turn in short.turns if turn.agent != "solver_0" and turn.message}
     # `There are 3 apples.` and `There are 4 pears.` differ from all others in one word.
-    assert all(len(one.split()) == 1 for one in said) and len(said) == 2
+    assert all(len(one.split()) == 1 for one in messages) and len(messages) == 2
     assert sum(short.tokens_said.values()) < sum(whole.tokens_said.values())
     policies = ScriptedTeam("telegraph").policies(env) | {
         "solver_0": ScriptedTeam("oracle").policies(env)["solver_0"]

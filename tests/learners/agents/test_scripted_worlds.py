@@ -22,16 +22,20 @@ TASK = Task("", "", (), "")
 
 
 def test_a_script_sees_the_request_and_no_task():
-    seen = []
-    script = adapt_world_script(lambda one, generator: seen.append(one) or "> catch 3")
+    records = []
+    script = adapt_world_script(lambda one, generator: records.append(one) or "> catch 3")
     info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",)}
     request = Request("fisher_0", "Month 1.", info=info)
     again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info=info)
     assert script(TASK, request, random.Random(0)) == "> catch 3"
     script(TASK, again, random.Random(0))
-    assert [turn.has_spoken for turn in seen] == [False, True]
-    assert (seen[0].agent, seen[0].text, seen[0].facts) == ("fisher_0", "Month 1.", {"stock": 100})
-    assert seen[0].offered == ("> catch 3",)
+    assert [turn.has_spoken for turn in records] == [False, True]
+    assert (records[0].agent, records[0].text, records[0].facts) == (
+        "fisher_0",
+        "Month 1.",
+        {"stock": 100},
+    )
+    assert records[0].offered == ("> catch 3",)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Scripted teams on the yes/no benchmarks: who hears what matters is right."""
+"""Scripted teams on the yes/no benchmarks: an agent that reads the relevant facts is right."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TEAMS = {"strategyqa": "helper", "sports": "scout"}
 
 @pytest.fixture(params=TEAMS)
 def name(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    family: str = request.param
+    return family
 
 
 def make(name: str, level: object, information: str = "split", **settings: object):

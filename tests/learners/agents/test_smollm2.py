@@ -30,8 +30,8 @@ def test_it_knows_a_capital(make_env):
     sampling = SamplingSettings(explain_silence=False, max_reply_tokens=24)
     team = smollm2.SmolLM2Team(sampling=sampling, device="cpu")
     policy = next(iter(team.policies(make_env()).values()))
-    asked = Request("solver_1", "What is the capital of France?")
-    [reply] = policy.reply([asked], seed=0, greedy=True)
+    request = Request("solver_1", "What is the capital of France?")
+    [reply] = policy.reply([request], seed=0, greedy=True)
     assert reply.message == "The capital of France is Paris."
     assert policy.pad_id == policy.tokenizer.eos_token_id
     assert policy.tokenizer.eos_token == "<|im_end|>"

@@ -17,8 +17,8 @@ PER_TOKEN = {"keys and values": 46_080, "activations": 1.34e6, "logits": 196_608
 @pytest.mark.slow
 @pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_the_table_agrees_with_what_is_measured():
-    model, kept, saved = load_model(folders.find_smollm2(), "float32", "cpu"), [], {}
-    own = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    model, cached, saved = load_model(folders.find_smollm2(), "float32", "cpu"), [], {}
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), preallocated_cache(model)
     with torch.inference_mode():
         model.base_model(input_ids=ids, use_cache=True, **{cache_argument(model): cache})
@@ -27,7 +27,7 @@ def test_the_table_agrees_with_what_is_measured():
         store = one.untyped_storage()
         if store.data_ptr() not in own:
             saved[store.data_ptr()] = store.nbytes()
-        kept.append(one)
+        cached.append(one)
         return one
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
@@ -35,17 +35,17 @@ def test_the_table_agrees_with_what_is_measured():
     hidden.sum().backward()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     optimizer.step()
-    moments = [one for state in optimizer.state.values() for one in state.values()]
-    found = {
-        "weights": sum(one.nbytes for one in model.parameters()),
-        "gradients": sum(one.grad.nbytes for one in model.parameters()),
+    moments = [value for state in optimizer.state.values() for value in state.values()]
+    grads = {
+        "weights": sum(parameter.nbytes for parameter in model.parameters()),
+        "gradients": sum(parameter.grad.nbytes for parameter in model.parameters()),
         "moments": sum(one.nbytes for one in moments),
     }
     held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
     logits = model.lm_head(hidden.detach()).nbytes
     each = {"keys and values": held, "activations": sum(saved.values()), "logits": logits}
-    print(found, {name: one / TOKENS for name, one in each.items()})
-    assert found == pytest.approx(TABLE, rel=0.15)
+    print(grads, {name: one / TOKENS for name, one in each.items()})
+    assert grads == pytest.approx(TABLE, rel=0.15)
     assert {name: one / TOKENS for name, one in each.items()} == pytest.approx(PER_TOKEN, rel=0.15)
     # The bound that a policy takes by itself is worked out from the config alone.
     assert default_tokens(model) == _BYTES * TOKENS // held

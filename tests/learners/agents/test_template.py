@@ -27,7 +27,7 @@ ENDLESS = {
 
 @pytest.fixture
 def tokenizer(policy_folder):
-    """A tokenizer that may be given another template."""
+    """Return a tokenizer whose template may be replaced."""
     from transformers import AutoTokenizer
 
     return copy.deepcopy(AutoTokenizer.from_pretrained(policy_folder))

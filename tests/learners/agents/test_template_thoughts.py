@@ -1,4 +1,4 @@
-"""The markers of thoughts, found in templates of several manners, and what they tell of a reply."""
+"""Markers of thoughts in templates of several kinds, and the parts of a reply."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def template(body: str = PLAIN, ask: str = "") -> str:
 def made(qwen_tokenizer):
     def make(chat_template, *words, special=False):
         tokenizer = copy.deepcopy(qwen_tokenizer)
-        tokenizer.add_tokens([AddedToken(one, special=special, normalized=False) for one in words])
+        tokenizer.add_tokens(
+            [AddedToken(word, special=special, normalized=False) for word in words]
+        )
         tokenizer.chat_template = chat_template
         return tokenizer
 
@@ -72,8 +74,8 @@ def test_markers_are_found_in_templates_of_all_manners(made, body, ask, settings
 def test_they_may_have_any_name(made, pair, special):
     body = f"{{{{ m.content.split('{pair[1]}')[-1] }}}}"
     tokenizer = made(template(body), *pair, special=special)
-    found = find_markers(tokenizer, {})
-    assert (found.begin, found.end) == tuple(tokenizer.convert_tokens_to_ids(list(pair)))
+    results = find_markers(tokenizer, {})
+    assert (results.begin, results.end) == tuple(tokenizer.convert_tokens_to_ids(list(pair)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ FREE, OPENED = Markers(1, 2, False, True), Markers(1, 2, True, True)
 
 
 @pytest.mark.parametrize(
-    ("markers", "ids", "thought", "said", "unended"),
+    ("markers", "ids", "thought", "reply", "unended"),
     [
         (FREE, (), [], [], False),
         (FREE, (5, 9), [], [5, 9], False),
@@ -125,12 +127,12 @@ FREE, OPENED = Markers(1, 2, False, True), Markers(1, 2, True, True)
         (OPENED, (), [], [], False),
     ],
 )
-def test_a_reply_has_a_thought_and_a_message(markers, ids, thought, said, unended):
-    assert markers.parts(ids) == (thought, said, unended)
+def test_a_reply_has_a_thought_and_a_message(markers, ids, thought, reply, unended):
+    assert markers.parts(ids) == (thought, reply, unended)
 
 
 @pytest.mark.parametrize(
-    ("markers", "ids", "limits", "kept"),
+    ("markers", "ids", "limits", "remaining"),
     [
         (FREE, (1, 5, 6, 2, 7, 8, 9), (2, 3), 7),
         # The fourth token would be the second of the thought, or else its end.
@@ -142,8 +144,8 @@ def test_a_reply_has_a_thought_and_a_message(markers, ids, thought, said, unende
         (OPENED, (5, 6, 2, 7), (1, 9), 2),
     ],
 )
-def test_thought_and_message_have_limits_of_their_own(markers, ids, limits, kept):
-    assert markers.within(ids, *limits) == kept
+def test_thought_and_message_have_limits_of_their_own(markers, ids, limits, remaining):
+    assert markers.within(ids, *limits) == remaining
 
 
 @pytest.mark.parametrize("markers", [FREE, OPENED])
@@ -152,10 +154,10 @@ def test_every_token_is_thought_said_or_a_marker_and_stays_so_as_a_reply_grows(m
     for _ in range(500):
         ids = generator.choices(range(1, 6), k=generator.randint(0, 12))
         inside = markers.inside(ids)
-        thought, said, unended = markers.parts(ids)
-        plain = [one for one in ids if one > 2]
-        assert sorted(thought + said) == sorted(plain) or unended
-        assert not said or not unended
+        thought, message, unended = markers.parts(ids)
+        plain = [token for token in ids if token > 2]
+        assert sorted(thought + message) == sorted(plain) or unended
+        assert not message or not unended
         for length in range(len(ids)):
             assert markers.inside(ids[:length]) == inside[:length]
         most = markers.within(ids, 2, 2)

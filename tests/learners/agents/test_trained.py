@@ -23,13 +23,13 @@ def changed(policies, by: float) -> None:
     """Move all weights, as training would."""
     with torch.no_grad():
         for policy in policies.values():
-            for one in policy.model.parameters():
-                if one.requires_grad:
-                    one.add_(by)
+            for parameter in policy.model.parameters():
+                if parameter.requires_grad:
+                    parameter.add_(by)
 
 
 def a_run(folder: Path, policies, model: str, leave: bool = True) -> dict[int, dict]:
-    """A run folder with two checkpoints; returns the weights of each agent at both."""
+    """Write a run folder with two checkpoints; return the weights of each agent at both."""
     folder.mkdir()
     (folder / "config.yaml").write_text(yaml.safe_dump({"agent": {"model": model}}))
     learner = GroupLearner(policies, torch.optim.SGD)
@@ -71,8 +71,8 @@ def test_the_weights_are_those_of_the_last_checkpoint_or_of_the_step(run, sharin
 def test_frozen_policies_of_two_steps_have_nothing_in_common(run):
     folder, at, env = run()
     teams = [HFTeam(str(folder), step=step, frozen=True, device="cpu") for step in STEPS]
-    made = [team.policies(env)["solver_0"] for team in teams]
-    for policy, step in zip(made, STEPS, strict=True):
+    policies = [team.policies(env)["solver_0"] for team in teams]
+    for policy, step in zip(policies, STEPS, strict=True):
         assert policy.frozen and equal(weights(policy), at[step]["solver_0"])
 
 
@@ -80,8 +80,8 @@ def test_frozen_policies_of_a_killed_run_have_weights_of_their_own(run):
     folder, at, env = run(leave=False, sharing="separate")
     # Alike so far; one of them is moved, and saved anew.
     last = checkpoint.load(folder / "checkpoints" / "step_00000005")
-    for one in last["learner"]["trainers"][1]["model"].values():
-        one.add_(1.0)
+    for trainer in last["learner"]["trainers"][1]["model"].values():
+        trainer.add_(1.0)
     checkpoint.save(folder / "checkpoints", 6, last)
     team = HFTeam(str(folder), sharing="separate", frozen=True, device="cpu").policies(env)
     first, second = (weights(team[agent]) for agent in ("solver_0", "helper_0"))

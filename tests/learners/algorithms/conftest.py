@@ -1,4 +1,4 @@
-"""A solver and a helper who share one policy, and what they earned."""
+"""A solver and a helper that share one policy, and their rewards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def group(speakers) -> Group:
 
 @pytest.fixture
 def off_policy(group) -> Group:
-    """The same with behaviour log-probabilities moved about, so that ratios differ and clip."""
+    """Return the group with shifted behavior log-probabilities, so that ratios differ and clip."""
     shifts = (0.0, 0.06, -0.06, 0.3, -0.3)
 
     def moved(turn: Turn, index: int) -> Turn:
@@ -38,9 +38,9 @@ def off_policy(group) -> Group:
 
     episodes = tuple(
         replace(
-            one,
-            turns=tuple(moved(turn, place * 3 + n) for n, turn in enumerate(one.turns)),
+            episode,
+            turns=tuple(moved(turn, place * 3 + n) for n, turn in enumerate(episode.turns)),
         )
-        for place, one in enumerate(group.episodes)
+        for place, episode in enumerate(group.episodes)
     )
     return replace(group, episodes=episodes)

@@ -1,4 +1,4 @@
-"""IPPO and MAPPO: what a reply is paid, what an update does, and what it leaves alone."""
+"""IPPO and MAPPO: the pay of a reply, the effects of an update, and unchanged state."""
 
 from __future__ import annotations
 
@@ -81,18 +81,21 @@ def test_a_reply_is_paid_until_the_next_one_of_its_agent():
     )
     paid = (100.0, 1.0, 2.0, 4.0, 8.0)
     played = Episode("t", turns, dict.fromkeys("abc", paid))
-    found = {one.sequences[0].agent: one for one in trajectories_of(played, 7, own, "abc")}
+    results = {
+        trajectory.sequences[0].agent: trajectory
+        for trajectory in trajectories_of(played, 7, own, "abc")
+    }
     # What came before the first reply of its own is nobody's: 100 of `a`, all but 8 of `c`.
-    assert {agent: one.rewards for agent, one in found.items()} == {"a": (3.0, 12.0), "c": (8.0,)}
-    assert [one.episode for one in found["a"].sequences] == [7, 7]
-    assert [sum(one.generated) for one in found["c"].sequences] == [1]
+    assert {agent: one.rewards for agent, one in results.items()} == {"a": (3.0, 12.0), "c": (8.0,)}
+    assert [sequence.episode for sequence in results["a"].sequences] == [7, 7]
+    assert [sum(sequence.generated) for sequence in results["c"].sequences] == [1]
 
 
 def test_pay_follows_the_credit_and_agents_that_are_not_trained_have_none():
     played = Episode("t", (said("a", 0), said("b", 0)), {"a": (1.0,), "b": (4.0,)})
     # The team's sum is 5.
-    (found,) = trajectories_of(played, 0, team, ["b"])
-    assert found.sequences[0].agent == "b" and found.rewards == (5.0,)
+    (result,) = trajectories_of(played, 0, team, ["b"])
+    assert result.sequences[0].agent == "b" and result.rewards == (5.0,)
     assert list(trajectories_of(played, 0, team, [])) == []
 
 
@@ -142,7 +145,7 @@ def test_a_critic_that_expects_nothing_leaves_reinforce_plus_plus(make_policy, s
                 speakers, SGD, advantages=plain, whiten=True, unit="reply", **shared
             )
             expected = other.update([group])
-        after.append([one for agent in speakers for one in weights(speakers[agent])])
+        after.append([policy for agent in speakers for policy in weights(speakers[agent])])
     compared = {"groups_without_contrast", "charge_factor", "task_advantage", "price_advantage"}
     shared = expected.keys() - compared
     assert "loss" in shared
@@ -162,10 +165,19 @@ def test_only_what_the_critic_did_not_expect_is_learned(policy):
         episodes = (
             Episode(
                 task,
-                (Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs),),
+                (
+                    Turn(
+                        "solver_0",
+                        0,
+                        "",
+                        reply.prompt_ids,
+                        reply.reply_ids,
+                        reply.behavior_logprobs,
+                    ),
+                ),
                 {"solver_0": (pay,)},
             )
-            for one in replies
+            for reply in replies
         )
         groups.append(Group(task, tuple(episodes)))
     critic = partial(Critic, learning_rate=0.01, epochs=100)
@@ -191,14 +203,14 @@ def test_the_return_rises(make_policy, sees):
         for place, agent in enumerate(speakers):
             requests = [Request(agent, f"Hello {agent}")] * 32
             turns[agent] = [
-                Turn(agent, 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs)
-                for one in policy.reply(requests, seed=2 * step + place, greedy=False)
+                Turn(agent, 0, "", reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
+                for reply in policy.reply(requests, seed=2 * step + place, greedy=False)
             ]
         episodes = tuple(
             Episode("t", pair, {one.agent: (float(one.reply_ids[0] % 2 == 0),) for one in pair})
             for pair in zip(*turns.values(), strict=True)
         )
-        earned.append(sum(sum(one.returns.values()) for one in episodes) / 64)
+        earned.append(sum(sum(episode.returns.values()) for episode in episodes) / 64)
         teacher.update([Group("t", episodes)])
     assert earned[0] < 0.7 and earned[-1] > 0.9
 
@@ -235,17 +247,17 @@ def test_a_frozen_agent_and_a_script_are_left_alone(make_policy, sees):
     frozen = make_policy(max_reply_tokens=8, model={"seed": 1})
     frozen.model.requires_grad_(False)
     learns = make_policy(max_reply_tokens=8)
-    spoken = {"solver_0": learns, "helper_0": frozen}
-    group = group_of(spoken, PAYS)
+    policies_of = {"solver_0": learns, "helper_0": frozen}
+    group = group_of(policies_of, PAYS)
     scripted = replace(group.episodes[0], rewards={**group.episodes[0].rewards, "mute_0": (0, 9)})
     turns = (*scripted.turns, Turn("mute_0", 1, "hm"))
     group = replace(group, episodes=(replace(scripted, turns=turns), *group.episodes[1:]))
     still, moved = weights(frozen), weights(learns)
-    teacher = learner({**spoken, "mute_0": MUTE}, sees)
+    teacher = learner({**policies_of, "mute_0": MUTE}, sees)
     metrics = teacher.update([group])
     assert metrics["sequences"] == 8.0
     assert equal(still, frozen) and not equal(moved, learns)
-    assert all(one.grad is None for one in frozen.model.parameters())
+    assert all(parameter.grad is None for parameter in frozen.model.parameters())
     # A critic of the team reads what the frozen agent reads.
     assert ("helper_0" in teacher._critic.policies) == (sees == "team")
 
@@ -255,10 +267,10 @@ def test_separate_policies_learn_from_their_own_replies_alone(make_policy):
     speakers["helper_0"] = make_policy(max_reply_tokens=8, model={"seed": 1})
     group = group_of(speakers, PAYS)
     mute = tuple(
-        replace(one, turns=tuple(turn for turn in one.turns if turn.agent == "solver_0"))
-        for one in group.episodes
+        replace(episode, turns=tuple(turn for turn in episode.turns if turn.agent == "solver_0"))
+        for episode in group.episodes
     )
-    moved, still = (weights(one) for one in speakers.values())
+    moved, still = (weights(policy) for policy in speakers.values())
     learner(speakers).update([replace(group, episodes=mute)])
     assert not equal(moved, speakers["solver_0"]) and equal(still, speakers["helper_0"])
 
@@ -271,13 +283,13 @@ def test_adapters_learn_and_their_base_stays(saved: Path, sees):
         possible_agents = ("solver_0", "helper_0")
 
     sampling = SamplingSettings(explain_silence=False, max_reply_tokens=8)
-    made = HFTeam(str(saved), sharing="lora", sampling=sampling).policies(Agents())
+    policies = HFTeam(str(saved), sharing="lora", sampling=sampling).policies(Agents())
     before = {
-        agent: {name: one.clone() for name, one in policy.model.named_parameters()}
-        for agent, policy in made.items()
+        agent: {name: parameter.clone() for name, parameter in policy.model.named_parameters()}
+        for agent, policy in policies.items()
     }
-    learner(made, sees).update([group_of(made, PAYS)])
-    for agent, policy in made.items():
+    learner(policies, sees).update([group_of(policies, PAYS)])
+    for agent, policy in policies.items():
         after = dict(policy.model.named_parameters())
         moved = {name for name, one in after.items() if not torch.equal(one, before[agent][name])}
         assert moved and all(after[name].requires_grad for name in moved)
@@ -289,8 +301,8 @@ def test_adapters_learn_and_their_base_stays(saved: Path, sees):
 @pytest.mark.parametrize("sees", SEES)
 def test_a_run_goes_on_bit_for_bit_from_its_checkpoint(make_policy, tmp_path, sees):
     def built() -> tuple[Speakers, ActorCriticLearner]:
-        one, other = (make_policy(max_reply_tokens=8, model={"seed": n}) for n in (1, 2))
-        policies = {"solver_0": one, "helper_0": other}
+        policy, other = (make_policy(max_reply_tokens=8, model={"seed": n}) for n in (1, 2))
+        policies = {"solver_0": policy, "helper_0": other}
         return policies, learner(policies, sees, ADAMW, minibatches=2, decay_updates=9)
 
     policies, trained = built()
@@ -312,7 +324,7 @@ def network_of(teacher: ActorCriticLearner) -> list[torch.Tensor]:
 
 def test_what_price_and_collector_remember_goes_with_the_state(speakers):
     class Remembering:
-        """Counts how often its state was taken, and takes over what another counted."""
+        """Counts calls of `state_dict`, and restores the count of another."""
 
         def __init__(self) -> None:
             self.count = 0
@@ -333,8 +345,8 @@ def test_what_price_and_collector_remember_goes_with_the_state(speakers):
 
 def test_metrics_say_how_the_critic_does(speakers, group):
     metrics = learner(speakers, minibatches=2).update([group])
-    wanted = {"value_loss", "explained_variance", "clip_fraction", "approx_kl", "grad_norm"}
-    assert wanted <= metrics.keys() and metrics["steps"] == 2.0
+    expected = {"value_loss", "explained_variance", "clip_fraction", "approx_kl", "grad_norm"}
+    assert expected <= metrics.keys() and metrics["steps"] == 2.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a training loop may ask of a learner, and what a user's own has by default."""
+"""Interface of a learner, and defaults of a user's own learner."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class More(Least):
 
 
 def test_a_learner_with_update_alone_has_the_defaults():
-    found = as_learner(Least())
-    assert isinstance(found, Learner) and found.update([1, 2]) == {"groups": 2.0}
-    assert found.price == Fixed() and found.collector.play is collect
-    assert not found.resumable and found.state_dict() == {} and found.name == "Least"
-    found.check(1)
-    found.load_state_dict({})
+    result = as_learner(Least())
+    assert isinstance(result, Learner) and result.update([1, 2]) == {"groups": 2.0}
+    assert result.price == Fixed() and result.collector.play is collect
+    assert not result.resumable and result.state_dict() == {} and result.name == "Least"
+    result.check(1)
+    result.load_state_dict({})
 
 
 def test_what_a_learner_of_a_users_own_has_is_used():
     mine = More()
-    found = as_learner(mine)
-    assert found.price == Ramp(delay=3) and found.resumable and found.name == "More"
-    assert found.collector("a", seed=1) == [("a",), 1]
-    found.load_state_dict({"count": 4})
-    assert mine.count == 4 and found.state_dict() == {"count": 4}
+    result = as_learner(mine)
+    assert result.price == Ramp(delay=3) and result.resumable and result.name == "More"
+    assert result.collector("a", seed=1) == [("a",), 1]
+    result.load_state_dict({"count": 4})
+    assert mine.count == 4 and result.state_dict() == {"count": 4}
     with pytest.raises(ValueError, match="no groups of 5"):
-        found.check(5)
+        result.check(5)
 
 
 def test_half_a_state_is_none():

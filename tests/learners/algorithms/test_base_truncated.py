@@ -12,10 +12,12 @@ from laconic.learners.algorithms.group import GroupLearner
 
 
 def marked(group, marks):
-    """The group with a mark on every reply for which `marks(turn)` holds."""
+    """Return the group with `truncated` set on every reply for which `marks(turn)` is True."""
     episodes = [
-        replace(one, turns=tuple(replace(turn, truncated=marks(turn)) for turn in one.turns))
-        for one in group.episodes
+        replace(
+            episode, turns=tuple(replace(turn, truncated=marks(turn)) for turn in episode.turns)
+        )
+        for episode in group.episodes
     ]
     return replace(group, episodes=tuple(episodes))
 
@@ -26,11 +28,11 @@ def made(make_policy, pays=((1.0,), (0.0,))):
 
 
 def test_without_the_setting_a_mark_changes_nothing(make_policy):
-    one, group = made(make_policy)
+    policy, group = made(make_policy)
     other, _ = made(make_policy)
-    plain = GroupLearner({"a_0": one}, SGD).update([group])
+    plain = GroupLearner({"a_0": policy}, SGD).update([group])
     cut = GroupLearner({"a_0": other}, SGD).update([marked(group, lambda turn: True)])
-    assert plain == cut and equal(weights(one), weights(other))
+    assert plain == cut and equal(weights(policy), weights(other))
 
 
 def test_with_all_replies_truncated_no_step_is_taken(make_policy):

@@ -1,4 +1,4 @@
-"""What a critic sees, that it learns, and what it leaves alone."""
+"""Inputs of a critic, its learning, and state that it does not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Policies = dict[str, HFPolicy]
 
 @pytest.fixture
 def policies(make_policy: Callable[..., HFPolicy]) -> Policies:
-    """Two that share their weights and one of another width."""
+    """Return two policies that share weights and one of another width."""
     shared = make_policy()
     wide = make_policy(model={"hidden_size": 24, "head_dim": 12})
     return {"a_0": shared, "a_1": shared, "b_0": wide}
@@ -44,7 +44,7 @@ def with_state(view: View, agent: str, state: torch.Tensor) -> View:
 
 
 def learned(policies: Policies, sees: str, **settings) -> Critic:
-    """One that has learned something of each agent."""
+    """Return a critic that was trained on each agent."""
     critic = Critic(policies, tuple(policies), sees=sees, learning_rate=0.01, **settings)
     shown = views(12)
     targets = torch.linspace(-1, 1, 12, dtype=torch.float64)
@@ -82,7 +82,7 @@ def test_the_first_step_goes_where_the_gradient_points(policies):
     product with h is the rest.
     """
     critic = Critic(policies, ("b_0",), learning_rate=0.01, epochs=1)
-    shown = [one for one in views(9) if one.agent == "b_0"][:1]
+    shown = [view for view in views(9) if view.agent == "b_0"][:1]
     critic.learn(shown, torch.zeros(1), torch.tensor([2.0]), 0)
     network = critic.state_dict()["network"]
     assert network["_biases"].tolist() == pytest.approx([0.01], rel=1e-4)
@@ -112,9 +112,9 @@ def test_agents_that_share_a_policy_share_a_head_and_the_team_tells_them_apart(p
 
 def test_somebody_who_has_not_read_anything_yet_is_left_out(policies):
     critic = learned(policies, "team")
-    one = views(1)[0]
-    alone = View(one.agent, {one.agent: one.states[one.agent]})
-    assert critic.values([alone, one])[0] == critic.values([alone])[0] != critic.values([one])[0]
+    view = views(1)[0]
+    alone = View(view.agent, {view.agent: view.states[view.agent]})
+    assert critic.values([alone, view])[0] == critic.values([alone])[0] != critic.values([view])[0]
 
 
 def test_a_view_holds_what_was_known_in_its_round(policies):
@@ -128,12 +128,12 @@ def test_a_view_holds_what_was_known_in_its_round(policies):
 
 
 def test_no_gradient_reaches_a_policy(policies):
-    before = {name: copy.deepcopy(one.model.state_dict()) for name, one in policies.items()}
+    before = {name: copy.deepcopy(policy.model.state_dict()) for name, policy in policies.items()}
     for sees in SEES:
         learned(policies, sees)
-    for agent, one in policies.items():
-        assert all(parameter.grad is None for parameter in one.model.parameters())
-        assert all(torch.equal(before[agent][n], t) for n, t in one.model.state_dict().items())
+    for agent, policy in policies.items():
+        assert all(parameter.grad is None for parameter in policy.model.parameters())
+        assert all(torch.equal(before[agent][n], t) for n, t in policy.model.state_dict().items())
 
 
 def test_equal_returns_have_no_variance_to_explain(policies):
@@ -155,10 +155,10 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(policies):
 def test_weights_and_order_follow_the_seed_and_no_other_generator(policies, sees):
     state = torch.random.get_rng_state()
     shown = views(7, seed=1)
-    one, same, other = (
+    first, same, other = (
         learned(policies, sees, seed=n, batch=5).values(shown).tolist() for n in (0, 0, 1)
     )
-    assert one == same != other
+    assert first == same != other
     assert torch.equal(state, torch.random.get_rng_state())
 
 

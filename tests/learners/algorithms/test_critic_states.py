@@ -1,4 +1,4 @@
-"""Hidden states against a plain forward pass, and what is known of an agent in a round."""
+"""Hidden states against a plain forward pass, and the texts of an agent up to a round."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def turn(agent: str, number: int, prompt: int, reply: int, first: int = 10) -> T
 
 
 def episode(*turns: Turn) -> Episode:
-    return Episode("t", turns, {one.agent: (0.0,) for one in turns})
+    return Episode("t", turns, {turn.agent: (0.0,) for turn in turns})
 
 
 @torch.no_grad()
 def plain(policy, ids: list[int]) -> torch.Tensor:
-    """The last hidden states of a conversation by itself."""
+    """Return the last hidden states of a conversation, computed alone."""
     out = policy.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
     return out.hidden_states[-1][0]
 
@@ -38,10 +38,10 @@ def test_the_state_is_that_before_the_reply(make_policy, architecture):
         [episode(turn("a", 0, 3, 2), turn("a", 1, 2, 1, 20))], {"a": policy}, 99
     )
     conversation = [10, 11, 12, 13, 14, 20, 21, 22]
-    wanted = plain(policy, conversation)
+    expected = plain(policy, conversation)
     assert list(states) == [("a", 0), ("a", 1)]
-    torch.testing.assert_close(states["a", 0], wanted[2], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(states["a", 1], wanted[6], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(states["a", 0], expected[2], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(states["a", 1], expected[6], rtol=1e-5, atol=1e-5)
     assert not states["a", 0].requires_grad
 
 
@@ -52,23 +52,23 @@ def test_an_agent_out_of_turn_is_where_its_last_reply_ended(make_policy):
     (states,) = read_states([played], {"a": policy, "b": policy}, 99)
     of_a, of_b = plain(policy, [10, 11, 12, 13, 14, 20, 21]), plain(policy, [30, 31, 32, 33, 34])
     # Tokens read by round: of `a` 3, 5, 5 and 6, of `b` none, 4, 5 and 5.
-    wanted = {("a", 0): of_a[2], ("a", 1): of_a[4], ("a", 2): of_a[4], ("a", 3): of_a[5]}
-    wanted |= {("b", 1): of_b[3], ("b", 2): of_b[4], ("b", 3): of_b[4]}
-    assert states.keys() == wanted.keys()
-    for key, state in wanted.items():
+    expected = {("a", 0): of_a[2], ("a", 1): of_a[4], ("a", 2): of_a[4], ("a", 3): of_a[5]}
+    expected |= {("b", 1): of_b[3], ("b", 2): of_b[4], ("b", 3): of_b[4]}
+    assert states.keys() == expected.keys()
+    for key, state in expected.items():
         torch.testing.assert_close(states[key], state, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("max_tokens", [1, 12, 10_000])
 def test_the_size_of_forward_passes_changes_nothing(make_policy, max_tokens):
-    one, other = make_policy(), make_policy(model={"seed": 1})
+    policy, other = make_policy(), make_policy(model={"seed": 1})
     played = [episode(turn("a", 0, n, 2), turn("b", 0, 9 - n, 1, 30)) for n in range(1, 8)]
-    found = read_states(played, {"a": one, "b": other}, max_tokens)
-    for n, states in enumerate(found, start=1):
-        wanted = plain(one, list(range(10, 12 + n)))[n - 1]
-        torch.testing.assert_close(states["a", 0], wanted, rtol=1e-5, atol=1e-5)
-        wanted = plain(other, list(range(30, 40 - n)))[8 - n]
-        torch.testing.assert_close(states["b", 0], wanted, rtol=1e-5, atol=1e-5)
+    result = read_states(played, {"a": policy, "b": other}, max_tokens)
+    for n, states in enumerate(result, start=1):
+        expected = plain(policy, list(range(10, 12 + n)))[n - 1]
+        torch.testing.assert_close(states["a", 0], expected, rtol=1e-5, atol=1e-5)
+        expected = plain(other, list(range(30, 40 - n)))[8 - n]
+        torch.testing.assert_close(states["b", 0], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_conversation_too_long_for_its_model_is_read_up_to_the_last_reply(make_policy):

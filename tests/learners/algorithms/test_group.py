@@ -1,4 +1,4 @@
-"""Who is trained by an update, what a method asks for, and how a run goes on."""
+"""Trained policies of an update, requirements of a method, and resumed runs."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_whitened_advantages_are_those_of_the_whole_update(policy):
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_a_loaded_state_goes_on_bit_for_bit(make_policy, kl):
     def built() -> tuple[dict[str, HFPolicy], GroupLearner]:
-        one, other = (make_policy(max_reply_tokens=8, model={"seed": n}) for n in (1, 2))
-        team = {"solver_0": one, "helper_0": other}
+        policy, other = (make_policy(max_reply_tokens=8, model={"seed": n}) for n in (1, 2))
+        team = {"solver_0": policy, "helper_0": other}
         return team, learner(team, ADAMW, minibatches=2, objective=Objective(beta=kl))
 
     team, trained = built()

@@ -63,7 +63,7 @@ def method(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def policies(method: str, make_policy: Callable[..., HFPolicy]) -> Policies:
-    """One policy for both agents, or one each where the method asks for it."""
+    """Return one policy for both agents, or one each if the method requires it."""
     separate = composed(method).learner.get("sharing") == "separate"
     first = make_policy(max_reply_tokens=6)
     other = make_policy(max_reply_tokens=6, model={"seed": 1}) if separate else first
@@ -76,12 +76,12 @@ def learner(method: str, policies: Policies) -> Make:
 
     def build(**settings: Any) -> GroupLearner:
         node = OmegaConf.create(OmegaConf.to_container(composed(method).learner, resolve=True))
-        given = {"_partial_": False, "max_grad_norm": math.inf, **settings}
+        overrides = {"_partial_": False, "max_grad_norm": math.inf, **settings}
 
         def optimizer(parameters: Any) -> torch.optim.Optimizer:
             return torch.optim.SGD(parameters, lr=0.01)
 
-        return instantiate(node, policies, optimizer, _convert_="all", **given)
+        return instantiate(node, policies, optimizer, _convert_="all", **overrides)
 
     return build
 
@@ -99,8 +99,8 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
                 Request(agent, text, past, (text,) * len(past))
                 for text, past in zip(texts, pasts, strict=True)
             ]
-            said = replies(policy, requests, 10 * number + AGENTS.index(agent))
-            for index, reply in enumerate(said):
+            message = replies(policy, requests, 10 * number + AGENTS.index(agent))
+            for index, reply in enumerate(message):
                 if silent:
                     ids = policy.write("")
                     reply = replace(reply, reply_ids=ids, behavior_logprobs=(-3.0,) * len(ids))
@@ -115,20 +115,25 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
 
 
 def changed(group: Group, **settings: Any) -> Group:
-    """The group with other turns; a function gets the old value."""
+    """Return the group with changed turns; a function gets the old value."""
 
     def made(turn: Turn) -> Turn:
-        new = {n: one(getattr(turn, n)) if callable(one) else one for n, one in settings.items()}
+        new = {
+            name: value(getattr(turn, name)) if callable(value) else value
+            for name, value in settings.items()
+        }
         return replace(turn, **new)
 
     return replace(
         group,
-        episodes=tuple(replace(one, turns=tuple(map(made, one.turns))) for one in group.episodes),
+        episodes=tuple(
+            replace(episode, turns=tuple(map(made, episode.turns))) for episode in group.episodes
+        ),
     )
 
 
 def weights(policies: Policies) -> list[torch.Tensor]:
-    return [p.detach().clone() for one in policies.values() for p in one.model.parameters()]
+    return [p.detach().clone() for policy in policies.values() for p in policy.model.parameters()]
 
 
 def equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
@@ -137,15 +142,17 @@ def equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 def finite(metrics: Mapping[str, float], policies: Policies) -> bool:
     return all(map(math.isfinite, metrics.values())) and all(
-        one.isfinite().all() for one in weights(policies)
+        policy.isfinite().all() for policy in weights(policies)
     )
 
 
 @pytest.mark.slow
 def test_every_config_here_is_a_group_learner_and_a_different_one():
-    found = [OmegaConf.to_container(composed(method).learner, resolve=True) for method in METHODS]
-    assert all(one["_target_"] == "laconic.learners.algorithms.group.GroupLearner" for one in found)
-    assert all(found.count(one) == 1 for one in found)
+    results = [OmegaConf.to_container(composed(method).learner, resolve=True) for method in METHODS]
+    assert all(
+        one["_target_"] == "laconic.learners.algorithms.group.GroupLearner" for one in results
+    )
+    assert all(results.count(one) == 1 for one in results)
 
 
 def test_rewards_that_differ_are_learned_from(method, learner, policies):
@@ -166,10 +173,12 @@ def test_equal_rewards_teach_nothing_unless_nothing_is_compared(method, learner,
 def test_where_everybody_is_silent_the_silence_word_is_trained(method, learner, policies):
     before = weights(policies)
     silence = group(policies, [1.0, 0.0, 0.25], silent=True)
-    made = [one for agent in AGENTS for one in learner().sequences(silence, [agent])]
+    sequences = [sequence for agent in AGENTS for sequence in learner().sequences(silence, [agent])]
     # A word and no end token; the pivot of an agent is left out.
-    spoken = 1 if made[0].round is not None else 2
-    assert {sum(one.generated) for one in made} == {spoken * len(policies["helper_0"].write(""))}
+    spoken = 1 if sequences[0].round is not None else 2
+    assert {sum(one.generated) for one in sequences} == {
+        spoken * len(policies["helper_0"].write(""))
+    }
     metrics = learner().update([silence])
     assert finite(metrics, policies) and not equal(before, weights(policies))
 
@@ -186,7 +195,7 @@ def test_ratios_of_a_million_and_a_millionth_leave_everything_finite(
 ):
     shifted = changed(
         group(policies, [1.0, 0.0, 0.25]),
-        behavior_logprobs=lambda values: tuple(one - math.log(ratio) for one in values),
+        behavior_logprobs=lambda values: tuple(value - math.log(ratio) for value in values),
     )
     metrics = learner(minibatches=1).update([shifted])
     assert metrics["skipped_steps"] == 0.0 and finite(metrics, policies)
@@ -195,8 +204,8 @@ def test_ratios_of_a_million_and_a_millionth_leave_everything_finite(
 
 @of_each_kind
 def test_weights_in_bfloat16_are_trained(method, learner, policies):
-    for one in policies.values():
-        one.model.to(torch.bfloat16)
+    for policy in policies.values():
+        policy.model.to(torch.bfloat16)
     before = weights(policies)
     metrics = learner(max_grad_norm=1.0).update([group(policies, [1.0, 0.0, 0.25])])
     assert metrics["skipped_steps"] == 0.0 and finite(metrics, policies)
@@ -206,8 +215,8 @@ def test_weights_in_bfloat16_are_trained(method, learner, policies):
 @of_each_kind
 def test_weights_that_are_not_finite_are_never_stepped_on(method, learner, policies):
     played = group(policies, [1.0, 0.0, 0.25])
-    for one in policies.values():
-        next(one.model.parameters()).data.fill_(math.nan)
+    for policy in policies.values():
+        next(policy.model.parameters()).data.fill_(math.nan)
     metrics = learner().update([played])
     assert metrics["steps"] == 0.0 and metrics["skipped_steps"] >= 1.0
 
@@ -226,8 +235,8 @@ def test_a_loaded_state_goes_on_bit_for_bit(method, learner, policies):
     trained.update([played])
     state = {**trained.state_dict()}
     state["trainers"] = [
-        {**one, "model": {name: value.clone() for name, value in one["model"].items()}}
-        for one in state["trainers"]
+        {**trainer, "model": {name: value.clone() for name, value in trainer["model"].items()}}
+        for trainer in state["trainers"]
     ]
     expected = trained.update([played])
     again.load_state_dict(state)
@@ -239,9 +248,9 @@ def test_a_loaded_state_goes_on_bit_for_bit(method, learner, policies):
 
 def advantages_of(learner: GroupLearner, played: Group) -> dict[tuple[str, int, int | None], float]:
     return {
-        (one.agent, one.episode, one.round): one.advantage
+        (sequence.agent, sequence.episode, sequence.round): sequence.advantage
         for agent in AGENTS
-        for one in learner.sequences(played, [agent])
+        for sequence in learner.sequences(played, [agent])
     }
 
 
@@ -257,39 +266,40 @@ def charged(policies: Policies) -> Group:
     return replace(
         played,
         episodes=tuple(
-            replace(one, rewards=paid) for one, paid in zip(played.episodes, rewards, strict=True)
+            replace(episode, rewards=paid)
+            for episode, paid in zip(played.episodes, rewards, strict=True)
         ),
     )
 
 
 @pytest.mark.parametrize("method", ["magrpo"], indirect=True)
 def test_magrpo_compares_the_teams_return_from_each_round_on(learner, charged):
-    found = advantages_of(learner(), charged)
+    result = advantages_of(learner(), charged)
     # From round 0: 0.5 + 1, -0.25 and 2 around their mean 1.0833333; from round 1: 2, 0, 2.
     first = [0.4166667, -1.3333333, 0.9166667]
     later = [2 / 3, -4 / 3, 2 / 3]
     for agent in AGENTS:
-        assert [found[agent, n, 0] for n in range(3)] == pytest.approx(first, rel=1e-6)
-        assert [found[agent, n, 1] for n in range(3)] == pytest.approx(later, rel=1e-6)
+        assert [result[agent, n, 0] for n in range(3)] == pytest.approx(first, rel=1e-6)
+        assert [result[agent, n, 1] for n in range(3)] == pytest.approx(later, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["dr_mas"], indirect=True)
 def test_dr_mas_pays_all_calls_alike_and_counts_calls(learner, charged):
-    found = advantages_of(learner(), charged)
+    result = advantages_of(learner(), charged)
     # Team: 1.5, -0.25, 2, each twice. Mean 1.0833333; squares 2 * (0.1736111 + 1.7777778 +
     # 0.8402778) = 5.5833333 over 5, std 1.0567245; eps 0.05.
-    expected = [one / 1.1067245 for one in (0.4166667, -1.3333333, 0.9166667)]
+    expected = [value / 1.1067245 for value in (0.4166667, -1.3333333, 0.9166667)]
     for agent in AGENTS:
         for number in (0, 1):
-            assert [found[agent, n, number] for n in range(3)] == pytest.approx(expected, rel=1e-6)
+            assert [result[agent, n, number] for n in range(3)] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["mc_grpo"], indirect=True)
 def test_mc_grpo_leaves_the_median_out_and_divides_by_the_mad(learner, charged):
-    found = advantages_of(learner(), charged)
+    result = advantages_of(learner(), charged)
     # Helper: 0.5, -0.25, 1; median 0.5, distances 0, 0.75, 0.5, MAD 0.5.
     # Solver: 1, 0, 1; median 1, in order 0, 1, 1 that of the first; MAD 0, so std 0.5773503.
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {
             ("helper_0", 1, None): -0.75 / 0.501,
             ("helper_0", 2, None): 0.5 / 0.501,
@@ -312,7 +322,7 @@ def test_rae_compares_with_what_came_before(learner, charged):
 @pytest.mark.parametrize("other, moved", [("gspo_token", True), ("grpo", False)])
 def test_gspo_takes_the_same_step_as(other, moved, make_policy):
     """As its token form always; as GRPO where nothing has moved since the replies were sampled."""
-    found = []
+    results = []
     for method in ("gspo", other):
         policy = make_policy(max_reply_tokens=6)
         policies = dict.fromkeys(AGENTS, policy)
@@ -323,8 +333,8 @@ def test_gspo_takes_the_same_step_as(other, moved, make_policy):
         node.minibatches = 1
         node.advantages.scale = "none"
         made = instantiate(node, policies, _sgd, _convert_="all", _partial_=False)
-        found.append((made.update([played]), weights(policies)))
-    (metrics, stepped), (other_metrics, other_stepped) = found
+        results.append((made.update([played]), weights(policies)))
+    (metrics, stepped), (other_metrics, other_stepped) = results
     assert other_metrics == pytest.approx(metrics, rel=1e-5, abs=1e-7)
     for one, another in zip(stepped, other_stepped, strict=True):
         torch.testing.assert_close(one, another, rtol=1e-6, atol=1e-7)

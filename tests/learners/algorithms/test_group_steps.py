@@ -1,4 +1,4 @@
-"""What one update does to the weights: direction, size, and what it skips."""
+"""Effect of one update on the weights: direction, size, and skipped sequences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_momentum_and_weight_decay_act_without_any_signal(policy, speakers, grou
 def test_an_update_makes_what_was_rewarded_likelier(policy):
     alone = {"solver_0": policy}
     group = group_of(alone, [(1.0,), (0.0,)], rounds=1)
-    good, bad = (one.turns[0] for one in group.episodes)
+    good, bad = (episode.turns[0] for episode in group.episodes)
     assert good.reply_ids != bad.reply_ids
     before = [reply_logprobs(policy, turn).mean() for turn in (good, bad)]
     learner(alone, partial(torch.optim.SGD, lr=0.01)).update([group])
@@ -92,24 +92,24 @@ def test_repeated_updates_teach_the_policy_to_keep_silent(policy, tiny_tokenizer
     for step in range(12):
         requests = [Request("solver_0", "Hello")] * 32
         replies = policy.reply(requests, seed=step, greedy=False)
-        said = [
-            Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs)
-            for one in replies
+        turns = [
+            Turn("solver_0", 0, "", reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
+            for reply in replies
         ]
         lead = replace(
-            said[0],
+            turns[0],
             reply_ids=(silence,),
             behavior_logprobs=(
                 float(
                     reply_logprobs(
-                        policy, replace(said[0], reply_ids=(silence,), behavior_logprobs=(0.0,))
+                        policy, replace(turns[0], reply_ids=(silence,), behavior_logprobs=(0.0,))
                     )
                 ),
             ),
         )
         episodes = tuple(
             Episode("t", (turn,), {"solver_0": (float(turn.reply_ids == (silence,)),)})
-            for turn in (lead, *said)
+            for turn in (lead, *turns)
         )
         teacher.update([Group("t", episodes)])
     assert probability() > max(10 * before, 0.2)
@@ -120,8 +120,8 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
 
     def fall(balance: bool) -> float:
         policy = make_policy()
-        asked = Request("solver_0", "Hello")
-        quoted = [policy.quote(asked, message) for message in ("3", "")]
+        request = Request("solver_0", "Hello")
+        quoted = [policy.quote(request, message) for message in ("3", "")]
         turns = [
             Turn("solver_0", 0, one.message, one.prompt_ids, one.reply_ids, one.behavior_logprobs)
             for one in quoted
@@ -143,9 +143,9 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
 
 def test_silence_is_balanced_after_whitening(policy):
     """One reply of two tokens is paid 3, a silence of one token 0."""
-    said = Turn("solver_0", 0, "3", (1,), (2, 3), (-0.5, -0.5))
+    turns = Turn("solver_0", 0, "3", (1,), (2, 3), (-0.5, -0.5))
     silent = Turn("solver_0", 0, "", (1,), (4,), (-0.5,))
-    pays = ((said, 3.0), (silent, 0.0))
+    pays = ((turns, 3.0), (silent, 0.0))
     group = Group("t", tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays))
     plain = Advantages(center="none", scale="none")
     trained = learner({"solver_0": policy}, advantages=plain, whiten=True, balance_silence=True)
@@ -231,14 +231,14 @@ def test_more_minibatches_than_sequences_are_as_many_as_sequences(policy):
 
 
 def test_the_order_of_minibatches_is_a_function_of_the_seed(make_policy):
-    found = []
+    results = []
     for seed in (0, 0, 1):
         policy = make_policy(max_reply_tokens=8)
         alone = {"solver_0": policy}
         group = group_of(alone, [(1.0,), (0.0,), (0.25,), (0.5,)])
         learner(alone, ADAMW, minibatches=4, seed=seed).update([group])
-        found.append(weights(policy))
-    assert equal(found[0], found[1]) and not equal(found[0], found[2])
+        results.append(weights(policy))
+    assert equal(results[0], results[1]) and not equal(results[0], results[2])
 
 
 # Parts of a minibatch
@@ -259,7 +259,7 @@ def test_the_size_of_forward_passes_changes_neither_gradient_nor_metrics(
     make_policy, off_policy, average, kl
 ):
     objective = Objective(epsilon=0.05, epsilon_high=0.05, average=average, beta=kl)
-    found = []
+    results = []
     for tokens in (1, 70, 10**9):
         policy = make_policy(max_reply_tokens=8)
         shared = {"solver_0": policy, "helper_0": policy}
@@ -273,10 +273,10 @@ def test_the_size_of_forward_passes_changes_neither_gradient_nor_metrics(
         with torch.no_grad():  # away from the reference, so that the KL has something to say
             for parameter in policy.model.parameters():
                 parameter.mul_(1.01)
-        found.append((trained.update([off_policy]), weights(policy)))
-    metrics, expected = found[-1]
+        results.append((trained.update([off_policy]), weights(policy)))
+    metrics, expected = results[-1]
     assert 0 < metrics["clip_fraction"] < 1
-    for other_metrics, other in found[:-1]:
+    for other_metrics, other in results[:-1]:
         assert other_metrics.keys() == metrics.keys()
         assert other_metrics == pytest.approx(metrics, rel=1e-3, abs=1e-5)
         for name in expected:
@@ -354,9 +354,9 @@ def test_the_kl_to_the_start_is_zero_at_first_and_grows(policy, speakers, group)
         speakers, ADAMW, objective=Objective(beta=1e-3, epsilon=0.5, epsilon_high=0.5)
     )
     reference = copy.deepcopy(trained.state_dict()["trainers"][0]["reference"])
-    found = [trained.update([group])["reference_kl"] for _ in range(4)]
-    assert found[0] == pytest.approx(0.0, abs=1e-9)
-    assert found[0] < found[1] < found[3]
+    results = [trained.update([group])["reference_kl"] for _ in range(4)]
+    assert results[0] == pytest.approx(0.0, abs=1e-9)
+    assert results[0] < results[1] < results[3]
     assert equal(reference, trained.state_dict()["trainers"][0]["reference"])
 
 
@@ -373,5 +373,5 @@ def test_a_kl_pulls_back_to_the_reference_without_any_advantage(policy, speakers
         for parameter in policy.model.parameters():
             parameter.mul_(1.1)
     flat = group_of(speakers, [(1.0, 1.0)] * 4)
-    found = [trained.update([flat])["reference_kl"] for _ in range(6)]
-    assert found[0] > found[3] > found[5] > 0
+    results = [trained.update([flat])["reference_kl"] for _ in range(6)]
+    assert results[0] > results[3] > results[5] > 0

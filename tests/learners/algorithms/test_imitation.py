@@ -1,4 +1,4 @@
-"""Imitation is the cross entropy of what was demonstrated, by the parts of any other learner."""
+"""Imitation is the cross entropy of demonstrations, with the parts of any other learner."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def by_hand(policy: HFPolicy, sequences: list[TokenSequence]) -> torch.Tensor:
     for sequence in sequences:
         logits = policy.model(input_ids=torch.tensor([sequence.token_ids])).logits[0, :-1]
         targets = torch.tensor(sequence.token_ids[1:])
-        kept = torch.tensor(sequence.generated[1:])
+        mask = torch.tensor(sequence.generated[1:])
         losses.append(
-            torch.nn.functional.cross_entropy(logits[kept], targets[kept], reduction="none")
+            torch.nn.functional.cross_entropy(logits[mask], targets[mask], reduction="none")
         )
     return torch.cat(losses).mean()
 
@@ -64,18 +64,18 @@ def test_the_loss_and_the_step_are_those_of_the_cross_entropy_per_token(
     learner = make_learner(dict.fromkeys(env.possible_agents, policy), max_grad_norm=1e9)
     starts = [Start(0, "fruit"), Start(1, "birds")]
     groups = learner.collector([env], dict.fromkeys(env.possible_agents, policy), starts, 2, seed=0)
-    sequences = [one for group in groups for one in learner.sequences(group)]
+    sequences = [sequence for group in groups for sequence in learner.sequences(group)]
     assert len(sequences) == 16  # two tasks, played twice by four agents
     expected = by_hand(policy, sequences)
     gradients = torch.autograd.grad(expected, list(policy.model.parameters()))
-    wanted = [
-        one.detach() - 0.01 * its
-        for one, its in zip(policy.model.parameters(), gradients, strict=True)
+    target = [
+        parameter.detach() - 0.01 * its
+        for parameter, its in zip(policy.model.parameters(), gradients, strict=True)
     ]
     metrics = learner.update(groups)
     assert metrics["loss"] == pytest.approx(expected.item(), rel=1e-5)
-    for one, other in zip(policy.model.parameters(), wanted, strict=True):
-        torch.testing.assert_close(one.detach(), other, rtol=1e-4, atol=1e-6)
+    for parameter, other in zip(policy.model.parameters(), target, strict=True):
+        torch.testing.assert_close(parameter.detach(), other, rtol=1e-4, atol=1e-6)
 
 
 def test_a_task_that_is_played_once_is_imitated_as_well(make_policy, make_env, make_learner):
@@ -107,8 +107,8 @@ def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
     losses = [learner.update(groups)["loss"] for _ in range(100)]
     assert losses[0] > 4 and losses[-1] < 0.05
     (played,) = play([env], team, [Start(0, "birds")], seed=0, greedy=True)
-    shown = groups[0].episodes[0]
-    assert [turn.message for turn in played.turns] == [turn.message for turn in shown.turns]
+    demonstration = groups[0].episodes[0]
+    assert [turn.message for turn in played.turns] == [turn.message for turn in demonstration.turns]
     assert played.solved
 
 
@@ -122,7 +122,7 @@ class ScriptedTeacher:
 
 
 class FirstOfAll:
-    """Draws the first of what there is, and numbers just above every share."""
+    """Draws the first option, and numbers just above every fraction."""
 
     def choice(self, options):
         return options[0]
@@ -137,7 +137,7 @@ def test_the_team_of_scripts_is_not_what_is_trained(make_policy, make_env, make_
     policies = {"solver_0": make_policy(), "helper_0": script}
     learner = make_learner(policies)
     (group,) = learner.collector([env], policies, [Start(0, "fruit")], 2, seed=0)
-    assert {one.agent for one in learner.sequences(group)} == {"solver_0"}
+    assert {sequence.agent for sequence in learner.sequences(group)} == {"solver_0"}
     # Scripts speak for themselves; the teacher for whoever learns.
-    said = {turn.agent: turn.message for turn in group.episodes[0].turns}
-    assert "Hello team" not in said["helper_0"]
+    messages = {turn.agent: turn.message for turn in group.episodes[0].turns}
+    assert "Hello team" not in messages["helper_0"]

@@ -24,15 +24,15 @@ def no_launcher(monkeypatch):
 
 @pytest.fixture
 def one(monkeypatch):
-    """One process as a launcher starts it, in a group of its own."""
+    """Set up one process as a launcher does, in its own group."""
     pytest.importorskip("accelerate")
     from accelerate.state import AcceleratorState, PartialState
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    told = {"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
-    for name, value in (told | {"MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}).items():
+    names = {"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    for name, value in (names | {"MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     AcceleratorState._reset_state(True)

@@ -1,4 +1,4 @@
-"""What a launcher has told this process, read from the environment."""
+"""Settings of a launcher, read from the environment."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_one_process_of_accelerate_is_alone_where_there_is_no_gpu(monkeypatch, g
 
 def test_a_program_can_ask_before_it_imports_torch():
     code = "import sys, laconic.learners.distributed.launcher; print('torch' in sys.modules)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == "False"
+    assert completed.stdout.strip() == "False"

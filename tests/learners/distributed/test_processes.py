@@ -33,7 +33,7 @@ PAYS = [[1.0, 0.0, 0.25], [0.0, 0.0, 1.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
 
 class Threads(Processes):
-    """One of some threads that pass each other what they have."""
+    """One of several threads that exchange values."""
 
     def __init__(self, rank: int, count: int, table: dict[str, Any], sharded: bool) -> None:
         self.rank, self.count, self.sharded = rank, count, sharded
@@ -58,7 +58,7 @@ def threads(count: int, sharded: bool = False) -> list[Processes]:
 
 
 def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What each function gives, one thread each."""
+    """Return the results of functions, each in its own thread."""
     with ThreadPoolExecutor(len(functions)) as pool:
         return [one.result() for one in [pool.submit(function) for function in functions]]
 
@@ -114,7 +114,7 @@ def update(make_policies):
             for team, processes in zip(teams, threads(count, sharded), strict=True)
         ]
         metrics = together([partial(learner.update, groups) for learner in learners])
-        models = [[one.model for one in dict.fromkeys(team.values())] for team in teams]
+        models = [[policy.model for policy in dict.fromkeys(team.values())] for team in teams]
         return metrics, models
 
     return call
@@ -153,7 +153,7 @@ def test_a_process_without_sequences_of_its_own_takes_the_step_too(update, shard
     (expected,), (alone,) = update("gspo", 1, **settings)
     metrics, models = update("gspo", 5, sharded=sharded, **settings)
     assert expected["steps"] == 8
-    assert all(one == pytest.approx(expected, rel=2e-4, abs=2e-6) for one in metrics)
+    assert all(row == pytest.approx(expected, rel=2e-4, abs=2e-6) for row in metrics)
     assert all(largest_difference(alone, one, gradients=False) < 1e-6 for one in models)
 
 
@@ -173,7 +173,7 @@ def test_a_step_that_is_not_finite_on_one_process_is_skipped_by_all(update):
 
 
 def sequence(length: int) -> TokenSequence:
-    """One reply token after a prompt."""
+    """Return a sequence of one reply token after a prompt."""
     generated = (False,) * (length - 1) + (True,)
     return TokenSequence("t", "a", 0, None, (length,) * length, generated, (0.0,) * length, 0.0)
 
@@ -184,14 +184,19 @@ def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple
 
 def test_sequences_are_dealt_out_by_length_and_equal_ones_together():
     batch = [sequence(length) for length in (9, 2, 8, 3, 2)]
-    first, second = (microbatches_of_rank(batch, 100, one) for one in threads(2))
+    first, second = (
+        microbatches_of_rank(batch, 100, process_result) for process_result in threads(2)
+    )
     assert lengths(first) == [([2, 2], 1.0), ([8], 1.0)]
     assert lengths(second) == [([3], 1.0), ([9], 1.0)]
 
 
 def test_with_weights_in_parts_all_make_as_many_passes():
     batch = [sequence(length) for length in (9, 2, 3)]
-    first, second = (microbatches_of_rank(batch, 100, one) for one in threads(2, sharded=True))
+    first, second = (
+        microbatches_of_rank(batch, 100, process_result)
+        for process_result in threads(2, sharded=True)
+    )
     assert lengths(first) == [([2], 2.0), ([9], 2.0)]
     # The second one only keeps step with the first.
     assert lengths(second) == [([3], 2.0), ([2], 0.0)]
@@ -210,10 +215,12 @@ def test_work_is_spread_in_whole_items_and_comes_back_in_order(count):
 
 
 def test_what_the_main_process_does_is_done_once_and_known_to_all():
-    done = []
+    finished = []
     every = threads(3)
-    results = together([partial(one.main, lambda: done.append(1) or len(done)) for one in every])
-    assert results == [1, 1, 1] and done == [1]
+    results = together(
+        [partial(one.main, lambda: finished.append(1) or len(finished)) for one in every]
+    )
+    assert results == [1, 1, 1] and finished == [1]
 
 
 def test_what_fails_on_the_main_process_ends_the_others():
@@ -226,7 +233,7 @@ def test_what_fails_on_the_main_process_ends_the_others():
         except BaseException as error:
             return error
 
-    first, second = together([partial(outcome, one) for one in threads(2)])
+    first, second = together([partial(outcome, process_result) for process_result in threads(2)])
     assert isinstance(first, OSError)
     assert isinstance(second, SystemExit) and second.code == 1
 
@@ -244,7 +251,7 @@ def test_counts_are_summed_and_a_flag_of_one_is_known_to_all():
 
 def test_all_hear_of_what_fails_in_the_share_of_one():
     def work(share):
-        return [10 // one for one in share]
+        return [10 // value for value in share]
 
     def call(processes):
         with pytest.raises((ZeroDivisionError, ProcessError)) as caught:
@@ -252,6 +259,6 @@ def test_all_hear_of_what_fails_in_the_share_of_one():
         return caught.value
 
     # The second has 0 and 2.
-    first, second = together([partial(call, one) for one in threads(2)])
+    first, second = together([partial(call, process_result) for process_result in threads(2)])
     assert isinstance(second, ZeroDivisionError)
     assert str(first) == f"process 1 of 2 failed: {second}"

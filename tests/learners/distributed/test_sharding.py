@@ -66,12 +66,12 @@ def test_layers_are_those_of_the_settings_or_of_the_model():
 def test_a_sharded_model_computes_what_it_did_and_comes_together_for_a_while(mesh):
     whole, model = Model(), Model()
     sharding.shard(model, PLUGIN, mesh)
-    assert all(isinstance(one, DTensor) for one in model.parameters())
+    assert all(isinstance(parameter, DTensor) for parameter in model.parameters())
     ids = torch.tensor([[0, 3]])
     with torch.no_grad(), sharding.unshard([model]):
         assert not isinstance(model.layers[0].weight, DTensor)
         torch.testing.assert_close(model(ids), whole(ids), rtol=1e-6, atol=1e-6)
-    assert all(isinstance(one, DTensor) for one in model.parameters())
+    assert all(isinstance(parameter, DTensor) for parameter in model.parameters())
 
 
 def test_a_model_is_sharded_again_when_what_is_done_with_it_fails(mesh):
@@ -79,7 +79,7 @@ def test_a_model_is_sharded_again_when_what_is_done_with_it_fails(mesh):
     sharding.shard(model, PLUGIN, mesh)
     with pytest.raises(ZeroDivisionError), sharding.unshard([model]):
         raise ZeroDivisionError
-    assert all(isinstance(one, DTensor) for one in model.parameters())
+    assert all(isinstance(parameter, DTensor) for parameter in model.parameters())
 
 
 def test_a_full_state_is_whole_and_goes_back_into_shards(mesh):
@@ -96,7 +96,7 @@ def test_a_full_state_is_whole_and_goes_back_into_shards(mesh):
     # The main process alone has them.
     processes.rank = 1
     left = processes.full_state({"model": model.state_dict(keep_vars=True), "step": 1})
-    assert left["step"] == 1 and all(one.is_meta for one in left["model"].values())
+    assert left["step"] == 1 and all(value.is_meta for value in left["model"].values())
     # Of another shape, or with no name there: as it is.
     others = {"head.weight": torch.zeros(()), "other": torch.zeros(2)}
     back = processes.shard_like(full["model"] | others, model.state_dict())
@@ -113,10 +113,10 @@ def test_under_autocast_weights_come_together_in_bfloat16_and_are_kept_in_float3
         assert model.layers[0].weight.dtype == torch.bfloat16
     model(ids).float().sum().backward()
     whole(ids).sum().backward()
-    for one, plain in zip(model.parameters(), whole.parameters(), strict=True):
-        assert one.dtype == one.grad.dtype == torch.float32
+    for parameter, plain in zip(model.parameters(), whole.parameters(), strict=True):
+        assert parameter.dtype == parameter.grad.dtype == torch.float32
         # Eight bits of a number are kept, and sums of some such numbers lose a little more.
-        torch.testing.assert_close(one.grad.full_tensor(), plain.grad, rtol=0.05, atol=0.05)
+        torch.testing.assert_close(parameter.grad.full_tensor(), plain.grad, rtol=0.05, atol=0.05)
 
 
 def test_what_accelerate_was_told_goes_before_our_own_precision(mesh):

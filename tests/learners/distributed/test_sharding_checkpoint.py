@@ -1,4 +1,4 @@
-"""What is sharded is written and read by its shards; here by a group of one process."""
+"""Sharded tensors are written and read by shards; here by a group of one process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MOMENT = torch.tensor([0.5, -1.0], dtype=torch.bfloat16)
 
 @pytest.fixture
 def state(mesh):
-    """Two tensors in shards, one that every process has whole, and plain values."""
+    """Return two sharded tensors, a whole one, and plain values."""
     return {
         "model": OrderedDict(weight=distribute_tensor(WEIGHT, mesh, [Shard(0)]), bias=MOMENT),
         "optimizer": [(distribute_tensor(MOMENT, mesh, [Shard(0)]), 3), "adamw"],
@@ -53,8 +53,10 @@ def state(mesh):
 
 
 def test_shards_leave_tensors_without_data_behind(state, mesh):
-    rest, taken = sharding.take_shards(state)
-    assert list(taken) == ["0", "1"] and all(isinstance(one, DTensor) for one in taken.values())
+    rest, shards = sharding.take_shards(state)
+    assert list(shards) == ["0", "1"] and all(
+        isinstance(value, DTensor) for value in shards.values()
+    )
     left = rest["model"]["weight"], rest["optimizer"][0][0]
     assert [(one.device.type, one.shape, one.dtype) for one in left] == [
         ("meta", (3, 2), torch.float32),
@@ -62,15 +64,15 @@ def test_shards_leave_tensors_without_data_behind(state, mesh):
     ]
     assert rest["model"]["bias"] is MOMENT and rest["optimizer"][1] == "adamw"
     # What is no row of anything is put together instead.
-    rest, taken = sharding.take_shards([distribute_tensor(WEIGHT, mesh, [Replicate()])])
-    assert taken == {} and torch.equal(rest[0], WEIGHT) and not isinstance(rest[0], DTensor)
+    rest, shards = sharding.take_shards([distribute_tensor(WEIGHT, mesh, [Replicate()])])
+    assert shards == {} and torch.equal(rest[0], WEIGHT) and not isinstance(rest[0], DTensor)
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "sharded"])
 def test_a_sharded_state_comes_back_bit_for_bit(tmp_path, state, mesh, whole):
     folder = tmp_path / "checkpoints"
     path = checkpoint.save(folder, 1, state, processes=Sharded(mesh))
-    assert [one.name for one in folder.iterdir()] == ["step_00000001"]
+    assert [path.name for path in folder.iterdir()] == ["step_00000001"]
     assert sorted(one.name for one in (path / "shards").iterdir()) == [".metadata", "__0_0.distcp"]
     back = checkpoint.load(path) if whole else checkpoint.load(path, Sharded(mesh))
     (moment, step), name = back["optimizer"]
@@ -117,7 +119,7 @@ def test_a_shard_that_cannot_be_written_keeps_the_earlier_checkpoint(
     monkeypatch.setattr(sharding.FileSystemWriter, "write_data", refuse)
     with pytest.raises(CheckpointError, match=r"shards of process 0: .*No space left on device"):
         checkpoint.save(folder, 2, state, processes=Sharded(mesh))
-    assert [one.name for one in folder.iterdir()] == ["step_00000001"]
+    assert [path.name for path in folder.iterdir()] == ["step_00000001"]
     assert checkpoint.latest(folder) == path
 
 
@@ -131,8 +133,8 @@ def test_a_shard_that_another_machine_keeps_for_itself_makes_no_checkpoint(
 
 
 def test_a_state_that_asks_for_other_shapes_is_refused(tmp_path, state):
-    rest, taken = sharding.take_shards(state)
-    sharding.write(tmp_path / "shards", taken)
+    rest, shards = sharding.take_shards(state)
+    sharding.write(tmp_path / "shards", shards)
     rest["model"]["weight"] = torch.empty(4, 2, device="meta")
     with pytest.raises(OSError, match=r"shards of process 0: .*\[3, 2\].*\[4, 2\]"):
         sharding.read(tmp_path / "shards", rest)
@@ -150,8 +152,8 @@ class Hostile:
 
 @pytest.mark.parametrize("harmless", [True, False])
 def test_an_index_of_somebody_elses_runs_nothing(tmp_path, state, harmless):
-    rest, taken = sharding.take_shards(state)
-    sharding.write(tmp_path / "shards", taken)
+    rest, shards = sharding.take_shards(state)
+    sharding.write(tmp_path / "shards", shards)
     held = 5 if harmless else Hostile(tmp_path / "mark")
     (tmp_path / "shards" / ".metadata").write_bytes(pickle.dumps(held))
     with pytest.raises(OSError, match="holds int" if harmless else r"its index names posix\.mkdir"):

@@ -25,7 +25,7 @@ def test_two_gpus_take_the_step_of_one(settings):
     # Port 0 takes one that is free.
     count = ["--num_processes", "2", "--main_process_port", "0"]
     script = ROOT / "tests" / "behaviour" / "processes_parity.py"
-    done = subprocess.run(
+    completed = subprocess.run(
         [*launch, *count, script, "--json", "gspo", "magrpo"],
         capture_output=True,
         text=True,
@@ -33,8 +33,8 @@ def test_two_gpus_take_the_step_of_one(settings):
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         timeout=600,
     )
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert completed.returncode == 0, completed.stderr
+    rows = [json.loads(line) for line in completed.stdout.splitlines() if line.startswith("{")]
     assert [row["learner"] for row in rows] == ["gspo", "magrpo"]
     for row in rows:
         assert (row["processes"], row["backend"].split(":")[-1]) == (2, "nccl")

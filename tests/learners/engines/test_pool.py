@@ -43,10 +43,10 @@ def test_a_server_that_is_busy_paused_slow_or_drops_a_request_changes_no_group(s
 
 def test_a_server_that_is_killed_and_restarted_is_given_its_weights_again(synced, play_groups):
     policies, server, engine, undisturbed = synced
-    server.seconds, begun = 0.05, len(server.asked)
+    server.seconds, request_count = 0.05, len(server.asked)
 
     def disturb():
-        while len(server.asked) < begun + 5:
+        while len(server.asked) < request_count + 5:
             time.sleep(0.01)
         server.kill()
         time.sleep(0.3)

@@ -111,11 +111,11 @@ def test_weights_that_are_unloaded_are_not_requested(held_back, nudge):
     for seed in range(2):
         nudge(policies, seed=seed)
         engine.sync()
-    asked = len(server.asked)
+    request_count = len(server.asked)
     prompt = Prompt((3, 4), 6, policies["solver_0"].end_ids, 1.0, seed=0, version=0)
     with pytest.raises(ServerError, match=r"began with version 0.*replaced \(newest: 2\)"):
         engine.run(engine.sample("solver_0", prompt))
-    assert len(server.asked) == asked
+    assert len(server.asked) == request_count
 
 
 def test_a_restored_server_is_probed_for_every_live_version(held_back, nudge):

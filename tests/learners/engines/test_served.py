@@ -117,8 +117,10 @@ def test_every_server_has_every_adapter_and_a_part_of_the_episodes(
     opened(policies, *servers).sync()
     before = [len(server.asked) for server in servers]
     groups = play_groups(policies)
-    asked = [len(server.asked) - count for server, count in zip(servers, before, strict=True)]
-    assert sum(asked) == len(turns(groups)) and min(asked) > 0
+    request_count = [
+        len(server.asked) - count for server, count in zip(servers, before, strict=True)
+    ]
+    assert sum(request_count) == len(turns(groups)) and min(request_count) > 0
     assert all(len(server.adapters) == 2 for server in servers)
 
 

@@ -1,4 +1,4 @@
-"""The client of vLLM servers, and servers that were started without what a team needs."""
+"""The client of vLLM servers, and servers started without the options of a team."""
 
 from __future__ import annotations
 

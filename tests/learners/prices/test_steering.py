@@ -13,12 +13,12 @@ PLAIN = {"integral_gain": 0.1, "proportional_gain": 0.0, "smoothing": 0.0}
 
 
 def prices(multiplier, rows, price=0.5):
-    """The price before each row is observed, and after the last."""
-    found = []
+    """Return the price before each row is observed, and after the last."""
+    results = []
     for step, row in enumerate(rows):
-        found.append(multiplier.at(step, price))
+        results.append(multiplier.at(step, price))
         multiplier.observe(row)
-    return [*found, multiplier.at(len(rows), price)]
+    return [*results, multiplier.at(len(rows), price)]
 
 
 def test_before_anything_is_observed_words_are_free():
@@ -29,22 +29,22 @@ def test_before_anything_is_observed_words_are_free():
 def test_too_many_tokens_raise_the_price_and_too_few_lower_it():
     multiplier = TargetTokens(tokens=40, **PLAIN)
     # errors (80-40)/40 = 1 and (20-40)/40 = -0.5 move the level by 0.1 up and by 0.05 down
-    found = prices(multiplier, [{"tokens_said": 80}, {"tokens_said": 20}])
-    assert found == pytest.approx([0.0, 0.05, 0.025], rel=1e-12)
+    result = prices(multiplier, [{"tokens_said": 80}, {"tokens_said": 20}])
+    assert result == pytest.approx([0.0, 0.05, 0.025], rel=1e-12)
 
 
 def test_on_target_the_price_stays():
     multiplier = TargetTokens(tokens=40, **PLAIN)
     # an error of 1 lifts the level to 0.1, and there it stays
-    found = prices(multiplier, [{"tokens_said": 80}, *[{"tokens_said": 40}] * 2])
-    assert found == pytest.approx([0.0, 0.05, 0.05, 0.05], rel=1e-12)
+    result = prices(multiplier, [{"tokens_said": 80}, *[{"tokens_said": 40}] * 2])
+    assert result == pytest.approx([0.0, 0.05, 0.05, 0.05], rel=1e-12)
 
 
 def test_accuracy_above_the_floor_raises_the_price_and_below_lowers_it():
     multiplier = AccuracyFloor(accuracy=0.9, **PLAIN)
     # errors (1-0.9)/0.1 = 1, twice, and (0.85-0.9)/0.1 = -0.5: 0.1 up, 0.1 up, 0.05 down
-    found = prices(multiplier, [{"accuracy": 1.0}, {"accuracy": 1.0}, {"accuracy": 0.85}])
-    assert found == pytest.approx([0.0, 0.05, 0.1, 0.075], rel=1e-12)
+    result = prices(multiplier, [{"accuracy": 1.0}, {"accuracy": 1.0}, {"accuracy": 0.85}])
+    assert result == pytest.approx([0.0, 0.05, 0.1, 0.075], rel=1e-12)
 
 
 def test_a_floor_of_one_has_a_finite_error():
@@ -54,15 +54,15 @@ def test_a_floor_of_one_has_a_finite_error():
 
 def test_the_proportional_term_acts_only_while_the_error_lasts():
     multiplier = TargetTokens(tokens=40, integral_gain=0.0, proportional_gain=1.0, smoothing=0.0)
-    found = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
-    assert found == pytest.approx([0.0, 0.25, 0.0], rel=1e-12)
+    result = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
+    assert result == pytest.approx([0.0, 0.25, 0.0], rel=1e-12)
 
 
 def test_smoothing_keeps_a_running_mean_that_starts_with_the_first_step():
     multiplier = TargetTokens(tokens=40, integral_gain=0.0, proportional_gain=1.0, smoothing=0.8)
     # running means 60 and 0.8*60 + 0.2*40 = 56, errors 0.5 and 0.4
-    found = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
-    assert found == pytest.approx([0.0, 0.25, 0.2], rel=1e-12)
+    result = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
+    assert result == pytest.approx([0.0, 0.25, 0.2], rel=1e-12)
 
 
 def test_the_price_keeps_between_zero_and_its_most_and_comes_back_at_once():

@@ -35,7 +35,7 @@ class Slow:
         return SampledReply((prompt.end_ids[0],), (-0.5,), prompt.version)
 
     def sample(self, prompts):
-        return [self.loop.run(self.sample_one(one)) for one in prompts]
+        return [self.loop.run(self.sample_one(prompt)) for prompt in prompts]
 
     def submit(self, work) -> Future:
         return self.loop.submit(work)
@@ -84,32 +84,32 @@ def test_a_reply_has_the_seed_of_its_place_and_nothing_else(slow_team):
     def seeds(delay, seed=1):
         environments, policies, sampler = slow_team(lambda place: delay * (place % 2), 4)
         play(environments, policies, [Start(place, "fruit") for place in range(4)], seed=seed)
-        assert {one.version for one in sampler.asked} == {3}
-        return sorted((one.episode, one.seed) for one in sampler.asked)
+        assert {request.version for request in sampler.asked} == {3}
+        return sorted((request.episode, request.seed) for request in sampler.asked)
 
     assert seeds(0.0) == seeds(0.02)
     assert seeds(0.0) != seeds(0.0, seed=2)
-    found = [seed for _, seed in seeds(0.0)]
-    assert len(set(found)) == len(found)
+    results = [seed for _, seed in seeds(0.0)]
+    assert len(set(results)) == len(results)
 
 
 def test_greedy_play_asks_for_the_likeliest_token(slow_team):
     environments, policies, sampler = slow_team(lambda _: 0.0, 2)
     play(environments, policies, [Start(0, "fruit")], seed=1, greedy=True)
-    assert {one.temperature for one in sampler.asked} == {0.0}
+    assert {request.temperature for request in sampler.asked} == {0.0}
     play(environments, policies, [Start(0, "fruit")], seed=1)
-    assert {one.temperature for one in sampler.asked} == {0.0, 1.0}
+    assert {request.temperature for request in sampler.asked} == {0.0, 1.0}
 
 
 def test_environments_that_wait_step_beside_each_other(slow_team):
     environments, policies, _ = slow_team(lambda _: 0.0, 8)
-    for one in environments:
-        one.metadata = {**one.metadata, "slow_step": True}
-        step = one.step
-        one.step = lambda actions, step=step: (time.sleep(0.2), step(actions))[1]
+    for environment in environments:
+        environment.metadata = {**environment.metadata, "slow_step": True}
+        step = environment.step
+        environment.step = lambda actions, step=step: (time.sleep(0.2), step(actions))[1]
     began = time.monotonic()
     episodes = play(environments, policies, [Start(0, "fruit")] * 8, seed=1)
-    rounds = max(len(one.rewards["solver_0"]) for one in episodes)
+    rounds = max(len(episode.rewards["solver_0"]) for episode in episodes)
     assert time.monotonic() - began < 0.2 * rounds * 4
 
 

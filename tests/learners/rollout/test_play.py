@@ -1,4 +1,4 @@
-"""Lockstep play: who is asked what and when, and what is written down of it."""
+"""Lockstep play: requests in their order, and recorded turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from laconic.learners.rollout.play import Start, collect, play
 
 
 class Talker:
-    """Says its words in turn, by agent and round, and remembers what it was asked."""
+    """Says its words in turn, by agent and round, and records its requests."""
 
     def __init__(self, words: Mapping[str, Sequence[str]] | None = None) -> None:
         self.words = words or {}
@@ -33,10 +33,10 @@ class Talker:
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> Reply:
-        said = len(request.history)
+        count = len(request.history)
         words = self.words.get(request.agent, ())
-        message = words[said] if said < len(words) else f"word {said}"
-        return Reply(message, (said + 1,), (said + 10, 2), (-0.5, -0.25))
+        message = words[count] if count < len(words) else f"word {count}"
+        return Reply(message, (count + 1,), (count + 10, 2), (-0.5, -0.25))
 
 
 class Countdown(ParallelEnv):
@@ -68,14 +68,14 @@ class Countdown(ParallelEnv):
         self.round += 1
         before = list(self.agents)
         self.agents = [a for a in before if self.possible_agents.index(a) >= self.round]
-        shown = self.agents if self.lean else before
+        visible = self.agents if self.lean else before
         ended = {a: a not in self.agents for a in before}
         return (
-            {a: f"round {self.round}" for a in shown},
+            {a: f"round {self.round}" for a in visible},
             dict.fromkeys(before, 10.0),
             {a: ended[a] and a != self.truncate for a in before},
             {a: ended[a] and a == self.truncate for a in before},
-            {a: {} for a in shown},
+            {a: {} for a in visible},
         )
 
 
@@ -235,13 +235,13 @@ def test_an_episode_says_that_its_budget_was_spent(make_env):
 def test_the_conversation_grows_at_its_end(make_env):
     env, talker = make_env(rounds=3), Talker()
     play([env], everyone(env, talker), [Start(0, "fruit")], seed=0)
-    asked = [next(r for r in call if r.agent == "helper_0") for call in talker.calls]
-    assert "How many fruits" in asked[0].text
-    assert asked[1].text == "solver_0: word 0\nhelper_1: word 0\nhelper_2: word 0"
-    assert asked[0].history == asked[0].texts == ()
-    assert asked[2].texts == (asked[0].text, asked[1].text)
-    assert [reply.message for reply in asked[2].history] == ["word 0", "word 1"]
-    assert [request.info["round"] for request in asked] == [0, 1, 2]
+    requests = [next(r for r in call if r.agent == "helper_0") for call in talker.calls]
+    assert "How many fruits" in requests[0].text
+    assert requests[1].text == "solver_0: word 0\nhelper_1: word 0\nhelper_2: word 0"
+    assert requests[0].history == requests[0].texts == ()
+    assert requests[2].texts == (requests[0].text, requests[1].text)
+    assert [reply.message for reply in requests[2].history] == ["word 0", "word 1"]
+    assert [request.info["round"] for request in requests] == [0, 1, 2]
 
 
 def test_agents_out_of_turn_are_not_asked_and_read_all_they_missed_at_once(make_env):

@@ -11,7 +11,7 @@ from laconic.learners.rollout.play import Start, play, replies_of
 
 
 class Talker:
-    """Says its words, by agent and round, and remembers what it was asked."""
+    """Says its words, by agent and round, and records its requests."""
 
     def __init__(self, **words):
         self.words, self.calls = words, []
@@ -21,10 +21,10 @@ class Talker:
         return [self._one(request) for request in requests]
 
     def _one(self, request):
-        said = len(request.history)
+        count = len(request.history)
         words = self.words.get(request.agent, ())
-        message = words[said] if said < len(words) else f"word {said}"
-        return Reply(message, (said + 1,), (said + 10, 2), (-0.5, -0.25))
+        message = words[count] if count < len(words) else f"word {count}"
+        return Reply(message, (count + 1,), (count + 10, 2), (-0.5, -0.25))
 
 
 def everyone(env, policy):
@@ -35,10 +35,10 @@ def test_a_reply_is_given_again_as_it_was_written(make_env):
     env = make_env(budget=Budget(message=3))
     talker = Talker(solver_0=("one two three four five", "7"))
     episode = play([env], everyone(env, talker), [Start(0, "fruit")], seed=0)[0]
-    given = replies_of(episode.turns)
-    assert given["solver_0", 0] == Reply("one two three four five", (1,), (10, 2), (-0.5, -0.25))
+    replies = replies_of(episode.turns)
+    assert replies["solver_0", 0] == Reply("one two three four five", (1,), (10, 2), (-0.5, -0.25))
     silent = Talker()
-    again = play([env], everyone(env, silent), [Start(0, "fruit", given)], seed=1)[0]
+    again = play([env], everyone(env, silent), [Start(0, "fruit", replies)], seed=1)[0]
     assert (again, silent.calls) == (episode, [])
 
 
@@ -58,10 +58,10 @@ def test_a_turn_that_does_not_say_what_was_written_gives_its_message():
 def test_rounds_are_greedy_from_the_one_that_is_named(make_env, greedy, start, expected):
     class Watcher(Talker):
         def reply(self, requests, *, seed, greedy):
-            seen.append(greedy)
+            records.append(greedy)
             return super().reply(requests, seed=seed, greedy=greedy)
 
-    seen: list[bool] = []
+    records: list[bool] = []
     env = make_env(rounds=3)
     play([env], everyone(env, Watcher()), [Start(0)], seed=0, greedy=greedy, greedy_from=start)
-    assert seen == expected
+    assert records == expected

@@ -33,7 +33,7 @@ class Count:
 
 def length(groups: Sequence[Group]) -> int:
     """Tokens of all conversations."""
-    turns = [turn for group in groups for one in group.episodes for turn in one.turns]
+    turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
     return sum(len(turn.prompt_ids) + len(turn.reply_ids) for turn in turns)
 
 
@@ -58,15 +58,15 @@ def test_a_model_reads_each_token_of_a_conversation_once(make_env, make_policy, 
 
 
 def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
-    """A team's one policy, and environments of so many rounds."""
+    """Return a team's one policy, and environments with this number of rounds."""
     settings = {
         "tokenize": team.tokenize,
         "instructions": team.instructions,
         "rounds": rounds,
         "budget": Budget(message=team.sampling.max_reply_tokens - 1),
     }
-    made = [envs.make("gsm8k", **settings) for _ in range(count)]
-    return team.policies(made[0])["solver_0"], made
+    environments = [envs.make("gsm8k", **settings) for _ in range(count)]
+    return team.policies(environments[0])["solver_0"], environments
 
 
 @pytest.mark.slow

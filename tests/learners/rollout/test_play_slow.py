@@ -1,4 +1,4 @@
-"""Environments that wait for other processes step at the same time, and hold nobody up."""
+"""Environments that wait for other processes step at the same time, without delaying others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def slow(make_env):
     """Makes environments of one round that call a function in every step."""
 
     def make(count, act):
-        made = [make_env(rounds=1) for _ in range(count)]
-        for number, env in enumerate(made):
+        environments = [make_env(rounds=1) for _ in range(count)]
+        for number, env in enumerate(environments):
             env.metadata = {**env.metadata, "slow_step": True}
 
             def step(actions, own=env.step, number=number):
@@ -30,7 +30,7 @@ def slow(make_env):
                 return own(actions)
 
             env.step = step
-        return made
+        return environments
 
     return make
 
@@ -46,9 +46,9 @@ def test_they_step_at_the_same_time(slow):
 
 
 def test_more_of_them_than_threads_are_all_stepped(slow):
-    seen = []
-    assert len(played(slow(70, seen.append))) == 70
-    assert sorted(seen) == list(range(70))
+    records = []
+    assert len(played(slow(70, records.append))) == 70
+    assert sorted(records) == list(range(70))
 
 
 def test_the_error_of_the_first_that_failed_is_raised(slow):
@@ -69,12 +69,12 @@ def test_who_stops_waiting_does_not_wait_for_a_step(slow, monkeypatch):
 
     environments = slow(2, lambda number: waited.wait(60))
     monkeypatch.setattr(threading.Thread, "join", interrupt)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         played(environments)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - start_time < 30
     # The end of the program waits for threads that are no daemons.
     monkeypatch.undo()
     stepping = [one for one in threading.enumerate() if one.name.endswith("(work)")]
-    assert stepping and all(one.daemon for one in stepping)
+    assert stepping and all(sequence.daemon for sequence in stepping)
     waited.set()

@@ -38,9 +38,9 @@ def test_an_episode_is_played_round_by_round(make_env):
     assert not runner.slow
     for round in range(2):
         assert runner.running and runner.round == round
-        asked = runner.requests()
-        assert [given for _, given in asked] == [None] * 4
-        runner.step([(request, Reply("7")) for request, _ in asked])
+        requests = runner.requests()
+        assert [received for _, received in requests] == [None] * 4
+        runner.step([(request, Reply("7")) for request, _ in requests])
     assert not runner.running and runner.requests() == []
     episode = runner.episode()
     assert (episode.task, episode.solved, len(episode.turns)) == ("fruit", True, 8)
@@ -55,15 +55,15 @@ def test_who_is_not_in_the_replies_is_silent(make_env):
 
 
 def test_a_start_gives_replies_or_makes_them_of_the_request(make_env):
-    given = {
+    replies = {
         ("solver_0", 0): Reply("given"),
         ("helper_0", 0): lambda request: Reply(request.agent),
         ("helper_1", 0): lambda request: None,
         ("helper_2", 1): Reply("later"),
     }
-    runner = EpisodeRunner(make_env(), Start(0, "fruit", given))
-    found = {request.agent: reply for request, reply in runner.requests()}
-    assert found == {
+    runner = EpisodeRunner(make_env(), Start(0, "fruit", replies))
+    results = {request.agent: reply for request, reply in runner.requests()}
+    assert results == {
         "solver_0": Reply("given"),
         "helper_0": Reply("helper_0"),
         "helper_1": None,
@@ -77,9 +77,9 @@ def test_an_agent_that_joins_after_the_reset_is_refused(make_env):
     step = env.step
 
     def joined(actions):
-        found = step(actions)
+        result = step(actions)
         env.agents = [*env.agents, "late_0"]
-        return found
+        return result
 
     env.step = joined
     with pytest.raises(SettingError, match="'late_0' joined after the reset"):
@@ -110,8 +110,8 @@ def _played(environment, words):
     """Play an episode in which the agents say these words, a tuple of them in each round."""
     runner = EpisodeRunner(environment, Start(0, "fruit"))
     for texts in words:
-        said = dict(zip(environment.possible_agents, texts, strict=True))
-        runner.step([(one, Reply(said[one.agent])) for one, _ in runner.requests()])
+        messages = dict(zip(environment.possible_agents, texts, strict=True))
+        runner.step([(request, Reply(messages[request.agent])) for request, _ in runner.requests()])
     assert not runner.running
     return runner.episode()
 

@@ -1,4 +1,4 @@
-"""Environments of others: what is legal in PettingZoo is played, the rest is refused in words."""
+"""Legal PettingZoo environments are played, others are refused with a message."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Subset(Plain):
 
 
 class Nones(Plain):
-    """Infos hold None for what is not known, and one has none at all."""
+    """Environment whose infos have None for unknown values, and one info is missing."""
 
     def infos(self):
         unknown = dict.fromkeys(("score", "answer", "message", "solved", "tokens_said"))
@@ -116,7 +116,7 @@ def test_what_is_legal_is_played(kind):
 
 
 @pytest.mark.parametrize(
-    ("space", "heard"),
+    ("space", "text"),
     [
         (Text(7, min_length=0, charset=frozenset("Tomhas 7,.")), "Tom has"),
         (Text(99, charset=frozenset("aeiou ")), "o a  ae  i"),
@@ -124,15 +124,15 @@ def test_what_is_legal_is_played(kind):
         (Text(12), SAID[:12]),
     ],
 )
-def test_a_message_is_fitted_into_its_space(space, heard):
+def test_a_message_is_fitted_into_its_space(space, text):
     class Small(Plain):
         pass
 
     Small.space = space
     env = Small()
     episode = played(env)
-    assert env.heard[0] == {"a": heard, "b": heard}
-    assert all(turn.cut and turn.message == heard for turn in episode.turns)
+    assert env.heard[0] == {"a": text, "b": text}
+    assert all(turn.cut and turn.message == text for turn in episode.turns)
     assert {turn.written for turn in episode.turns} == {SAID}
 
 
@@ -158,9 +158,9 @@ class Late(Plain):
     """An agent joins after the reset."""
 
     def step(self, actions):
-        found = super().step(actions)
+        result = super().step(actions)
         self.agents = ["a", "b", "c"]
-        return found
+        return result
 
 
 class Choosing(Plain):
@@ -225,8 +225,8 @@ class Dones(Plain):
     """Returns the four values of an older version."""
 
     def step(self, actions):
-        observations, rewards, done, _, infos = super().step(actions)
-        return observations, rewards, done, infos
+        observations, rewards, terminations, _, infos = super().step(actions)
+        return observations, rewards, terminations, infos
 
 
 class Numbered(Plain):

@@ -25,9 +25,9 @@ def values_and_gradients(
 ) -> list[Tensor]:
     """Of states, weight and bias, for different slopes of the tokens, one of them 0."""
     own = states.clone().requires_grad_()
-    found = compute(own)
-    slopes = torch.linspace(-1, 1, len(found))
-    return [found.detach(), *torch.autograd.grad(found, [own, *head.parameters()], slopes)]
+    result = compute(own)
+    slopes = torch.linspace(-1, 1, len(result))
+    return [result.detach(), *torch.autograd.grad(result, [own, *head.parameters()], slopes)]
 
 
 @pytest.fixture
@@ -44,31 +44,31 @@ def test_value_and_gradient_are_those_of_whole_logits(head, rows, temperature):
     def in_chunks(own: Tensor) -> Tensor:
         return chosen_logprobs(head, list(head.parameters()), own, targets, temperature, rows)
 
-    found = values_and_gradients(head, states, in_chunks)
+    grads = values_and_gradients(head, states, in_chunks)
     expected = values_and_gradients(
         head, states, lambda own: whole(head(own), targets, temperature)
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(grads, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_under_autocast_it_is_computed_as_it_was_in_the_forward_pass(head):
     states, targets = torch.randn(TOKENS, WIDTH), torch.arange(TOKENS) % VOCABULARY
-    seen = []
+    records = []
 
     def logits_of(own: Tensor) -> Tensor:
-        seen.append(head(own))
-        return seen[-1]
+        records.append(head(own))
+        return records[-1]
 
     own, other = states.clone().requires_grad_(), states.clone().requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
-        found = chosen_logprobs(logits_of, list(head.parameters()), own, targets, 1.0, 4)
+        logprobs = chosen_logprobs(logits_of, list(head.parameters()), own, targets, 1.0, 4)
         expected = whole(head(other), targets, 1.0)
-    found.sum().backward()
+    logprobs.sum().backward()
     gradient, head.weight.grad = head.weight.grad, None
     expected.sum().backward()
-    assert {one.dtype for one in seen} == {torch.bfloat16} and len(seen) == 2 * 4
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    assert {one.dtype for one in records} == {torch.bfloat16} and len(records) == 2 * 4
+    torch.testing.assert_close(logprobs, expected, rtol=1e-6, atol=1e-6)
     # 8 bits of mantissa, rounded once for all tokens there and once a chunk here
     torch.testing.assert_close(gradient, head.weight.grad, rtol=0.02, atol=0.02)
     torch.testing.assert_close(own.grad, other.grad, rtol=0.02, atol=0.02)
@@ -88,18 +88,18 @@ def test_logits_that_are_needed_again_are_not_overwritten_in_silence():
     """A head whose gradient is made of its output would get a wrong one."""
     head = nn.Sequential(nn.Linear(WIDTH, VOCABULARY), nn.Sigmoid())
     states, targets = torch.randn(TOKENS, WIDTH), torch.zeros(TOKENS, dtype=torch.long)
-    found = chosen_logprobs(head, list(head.parameters()), states, targets, 1.0, 4)
+    logprobs = chosen_logprobs(head, list(head.parameters()), states, targets, 1.0, 4)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        found.sum().backward()
+        logprobs.sum().backward()
 
 
 def peak(compute: Callable[[], Tensor]) -> int:
-    """Most bytes that were allocated at a time in a forward and a backward pass."""
+    """Return the peak memory of a forward and a backward pass, bytes."""
     gc.collect()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as counter:
         compute().sum().backward()
     held = highest = 0
-    for event in seen.profiler.kineto_results.events():
+    for event in counter.profiler.kineto_results.events():
         if event.name() == "[memory]":
             held += event.nbytes()
             highest = max(highest, held)

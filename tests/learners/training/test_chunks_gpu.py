@@ -15,7 +15,7 @@ TOKENS, WIDTH, VOCABULARY, ROWS = 4000, 8, 50_003, 500
 
 
 def peak(compute: Callable[[], Tensor]) -> int:
-    """Most bytes of a forward and a backward pass, beyond what was there before."""
+    """Return the peak memory of a forward and a backward pass, in additional bytes."""
     compute().sum().backward()  # What libraries keep for themselves is there from now on.
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

@@ -53,8 +53,8 @@ def test_each_kind_gives_the_weights_of_its_formula(settings, expected):
     for ratio in ("token", "sequence", "sequence_token"):
         if ratio != "token" and settings["kind"].startswith("token"):
             continue
-        for row, wanted in zip(weights(**settings, ratio=ratio), expected, strict=True):
-            assert row == pytest.approx(wanted, rel=1e-5)
+        for row, target in zip(weights(**settings, ratio=ratio), expected, strict=True):
+            assert row == pytest.approx(target, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_weights_agree_with_a_slow_loop_of_their_own(kind):
     generator = torch.Generator().manual_seed(0)
     old, mu = torch.randn(2, 40, 7, generator=generator)
     mask = torch.rand(40, 7, generator=generator) > 0.3
-    found = Correction(kind).weights(old, mu, mask, "token")
+    result = Correction(kind).weights(old, mu, mask, "token")
     low, high = Correction(kind).bounds
-    seen = set()
+    records = set()
     for row in range(40):
         logs = [float(old[row, t] - mu[row, t]) for t in range(7) if mask[row, t]]
         for t in range(7):
@@ -88,35 +88,35 @@ def test_weights_agree_with_a_slow_loop_of_their_own(kind):
             else:
                 value = math.exp(sum(logs) / (len(logs) if kind == "geometric_mask" else 1))
             inside = low <= value <= high
-            seen.add((inside, value > high))
+            records.add((inside, value > high))
             if kind.endswith("truncate"):
                 expected = min(max(value, low), high)
             else:
                 expected = float(inside) if kind == "geometric_mask" else value * inside
-            assert float(found[row, t]) == pytest.approx(expected if mask[row, t] else 1, rel=1e-4)
-    assert len(seen) >= 2
+            assert float(result[row, t]) == pytest.approx(expected if mask[row, t] else 1, rel=1e-4)
+    assert len(records) >= 2
 
 
 def test_a_weight_is_finite_however_far_apart_two_policies_are():
     old, mask = torch.full((1, 50), 30.0), torch.ones(1, 50, dtype=torch.bool)
     for kind in get_args(Kind):
         for sign in (-1.0, 1.0):
-            found = Correction(kind, 0.0, 1e30).weights(sign * old, 0 * old, mask, "token")
-            assert found.isfinite().all()
+            result = Correction(kind, 0.0, 1e30).weights(sign * old, 0 * old, mask, "token")
+            assert result.isfinite().all()
 
 
 def test_equal_log_probabilities_change_no_loss_and_no_gradient():
     current = torch.randn(2, 3, requires_grad=True)
-    given = {
+    loss_inputs = {
         "behavior_logprobs": current.detach() - 0.1,
         "generated_mask": MASK[:2],
         "advantages": torch.tensor([1.0, -1.0]),
     }
     objective, ones = Objective(), torch.ones(2, 3)
-    plain = objective(LossInputs(current, **given))
+    plain = objective(LossInputs(current, **loss_inputs))
     (first,) = torch.autograd.grad(plain.loss, current)
-    rollout = given["behavior_logprobs"]
-    apart = objective(LossInputs(current, **given, rollout_logprobs=rollout, weights=ones))
+    rollout = loss_inputs["behavior_logprobs"]
+    apart = objective(LossInputs(current, **loss_inputs, rollout_logprobs=rollout, weights=ones))
     (second,) = torch.autograd.grad(apart.loss, current)
     assert torch.equal(plain.loss, apart.loss) and torch.equal(first, second)
     assert apart.metrics["mismatch_kl"] == apart.metrics["mismatch_max"] == 0.0

@@ -38,12 +38,12 @@ SEQUENCES = (
 
 @pytest.fixture
 def batch() -> Batch:
-    """Two turns, one turn, a last token only, and a conversation nobody spoke in."""
+    """Return sequences of two turns, of one turn, of a last token only, and without replies."""
     return collate(SEQUENCES, PAD)
 
 
 def naive(model: nn.Module, batch: Batch, temperature: float = 1.0) -> Tensor:
-    """Every sequence by itself, without padding, all logits, token by token."""
+    """Return log-probabilities of each sequence alone, without padding, from all logits."""
     result = torch.zeros(batch.token_ids.shape)
     for row in range(len(batch.token_ids)):
         ids = batch.token_ids[row][batch.attention_mask[row]]
@@ -87,15 +87,15 @@ def test_equal_sequences_go_through_the_model_once_and_count_each(make_model, ar
     repeated = collate([other, one, other, *unlike, one, other], PAD)
     weights = torch.arange(1.0, 8.0)[:, None]
     expected = naive(model, repeated)
-    wanted = gradients(model, (weights * expected).sum())
+    target = gradients(model, (weights * expected).sum())
     model.register_forward_pre_hook(
         lambda _, arguments, named: seen.append(len(named["input_ids"])), with_kwargs=True
     )
-    found = current_logprobs(model, repeated)
+    logprobs = current_logprobs(model, repeated)
     assert seen == [2]
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    for name, gradient in gradients(model, (weights * found).sum()).items():
-        torch.testing.assert_close(gradient, wanted[name], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(logprobs, expected, rtol=1e-5, atol=1e-5)
+    for name, gradient in gradients(model, (weights * logprobs).sum()).items():
+        torch.testing.assert_close(gradient, target[name], rtol=1e-4, atol=1e-4)
 
 
 def test_a_cap_on_the_logits_holds_for_small_ones_too(make_model, batch):
@@ -115,15 +115,15 @@ def test_tokens_that_were_not_generated_are_exactly_zero_without_gradient(make_m
     assert logprobs.dtype == torch.float32
     assert (logprobs[~batch.generated_mask] == 0).all()
     assert (logprobs[batch.generated_mask] < 0).all()
-    found = gradients(model, logprobs[~batch.generated_mask].sum())
-    assert all((gradient == 0).all() for gradient in found.values())
+    result = gradients(model, logprobs[~batch.generated_mask].sum())
+    assert all((gradient == 0).all() for gradient in result.values())
 
 
 def test_a_batch_in_which_nobody_spoke_is_all_zeros_and_has_a_gradient_of_zero(make_model):
     model = make_model(vocabulary=24)
     logprobs = current_logprobs(model, collate([sequence((7, 8, 9), ())], PAD))
     assert logprobs.tolist() == [[0.0, 0.0, 0.0]]
-    assert all((one == 0).all() for one in gradients(model, logprobs.sum()).values())
+    assert all((logprob == 0).all() for logprob in gradients(model, logprobs.sum()).values())
 
 
 def test_padding_changes_nothing(make_model, architecture, batch):
@@ -167,5 +167,5 @@ def test_half_precision_models_give_float32_logprobs_of_their_own_logits(make_mo
     assert logprobs.dtype == torch.float32
     # bfloat16 has 8 bits of mantissa, and padded and lone rows round differently.
     torch.testing.assert_close(logprobs, naive(model, batch), rtol=0.05, atol=0.05)
-    found = gradients(model, logprobs.sum())
-    assert all(gradient.isfinite().all() for gradient in found.values())
+    result = gradients(model, logprobs.sum())
+    assert all(gradient.isfinite().all() for gradient in result.values())

@@ -41,11 +41,15 @@ def chunks(monkeypatch):
 def passed(model, batch: Batch, temperature: float = 1.0) -> dict[str, torch.Tensor]:
     """Log-probabilities, and the gradients of their weighted sum by name."""
     model.zero_grad(set_to_none=True)
-    found = current_logprobs(model, batch, temperature)
-    weights = torch.linspace(-1.0, 2.0, found.numel()).reshape(found.shape)
-    (found * weights).sum().backward()
-    gradients = {name: one.grad for name, one in model.named_parameters() if one.grad is not None}
-    return {"logprobs": found.detach(), **gradients}
+    logprobs = current_logprobs(model, batch, temperature)
+    weights = torch.linspace(-1.0, 2.0, logprobs.numel()).reshape(logprobs.shape)
+    (logprobs * weights).sum().backward()
+    gradients = {
+        name: parameter.grad
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    }
+    return {"logprobs": logprobs.detach(), **gradients}
 
 
 def alike(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
@@ -94,12 +98,12 @@ def test_a_cap_on_the_logits_is_the_models_own(make_model, batch, chunks):
     model = make_model("gemma2", VOCABULARY, scale=1.0, final_logit_softcapping=30.0)
     with torch.no_grad():
         model.get_output_embeddings().weight.mul_(5000.0)
-    found = []
+    results = []
     for tokens in (None, 3):
         chunks(tokens)
-        found.append(current_logprobs(model, batch).detach())
-    assert found[0].min() < -10
-    torch.testing.assert_close(found[1], found[0], rtol=1e-5, atol=1e-5)
+        results.append(current_logprobs(model, batch).detach())
+    assert results[0].min() < -10
+    torch.testing.assert_close(results[1], results[0], rtol=1e-5, atol=1e-5)
 
 
 def test_forgotten_activations_are_no_hindrance(make_model, batch, chunks):
@@ -128,9 +132,9 @@ def test_an_adapter_on_the_head_is_trained(make_model, batch, chunks):
     config = peft.LoraConfig(r=2, target_modules=["lm_head", "q_proj"], task_type="CAUSAL_LM")
     model = peft.get_peft_model(make_model(vocabulary=VOCABULARY), config).get_base_model()
     with torch.no_grad():
-        for name, one in model.named_parameters():
+        for name, parameter in model.named_parameters():
             if "lora_B" in name:
-                one.normal_()
+                parameter.normal_()
     chunks(None)
     expected = passed(model, batch)
     assert any("lm_head" in name for name in expected)
@@ -140,10 +144,10 @@ def test_an_adapter_on_the_head_is_trained(make_model, batch, chunks):
 
 def test_half_precision_gives_float32_of_its_own_logits(make_model, batch, chunks):
     model = make_model(vocabulary=VOCABULARY, scale=2.0).to(torch.bfloat16)
-    found = []
+    results = []
     for tokens in (None, 3):
         chunks(tokens)
-        found.append(passed(model, batch))
-    assert found[1]["logprobs"].dtype == torch.float32
-    for name, one in found[1].items():
-        torch.testing.assert_close(one, found[0][name], rtol=0.05, atol=0.05)
+        results.append(passed(model, batch))
+    assert results[1]["logprobs"].dtype == torch.float32
+    for name, one in results[1].items():
+        torch.testing.assert_close(one, results[0][name], rtol=0.05, atol=0.05)

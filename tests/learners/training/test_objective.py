@@ -19,8 +19,8 @@ from laconic.learners.training.objective import LossInputs, Objective
 def test_a_batch_without_generated_tokens_has_loss_zero_and_gradient_zero(
     ratio: str, average: str
 ) -> None:
-    given = inputs([[math.nan, 1.0]], [[0, 0]], [3.0])
-    outputs, grad = gradient(Objective(ratio, average=average), given)
+    loss_inputs = inputs([[math.nan, 1.0]], [[0, 0]], [3.0])
+    outputs, grad = gradient(Objective(ratio, average=average), loss_inputs)
     assert outputs.metrics == {"loss": 0.0, "sequences": 0.0}
     assert grad.tolist() == [[0.0, 0.0]]
 
@@ -35,12 +35,12 @@ def test_an_empty_sequence_counts_in_the_mean_with_loss_zero(ratio: str) -> None
 
 
 def test_a_divisor_leaves_empty_sequences_out_of_the_mean() -> None:
-    given = inputs([[0.0, 0.0]] * 2, [[1, 1], [0, 0]], [1.5, 8.0])
+    loss_inputs = inputs([[0.0, 0.0]] * 2, [[1, 1], [0, 0]], [1.5, 8.0])
     counted = LossInputs(
-        given.current_logprobs,
-        given.behavior_logprobs,
-        given.generated_mask,
-        given.advantages,
+        loss_inputs.current_logprobs,
+        loss_inputs.behavior_logprobs,
+        loss_inputs.generated_mask,
+        loss_inputs.advantages,
         divisor=1,
     )
     assert Objective()(counted).loss.item() == -1.5
@@ -55,9 +55,9 @@ def test_masked_tokens_have_no_gradient_and_no_say_even_when_they_are_not_finite
     clean = inputs([[0.0, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[0.0, -1.0, -1.2]])
     dirty = inputs([[bad, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[bad, -1.0, -1.2]])
     dirty.behavior_logprobs[0, 0] = bad
-    wanted, wanted_grad = gradient(objective, clean)
+    expected, wanted_grad = gradient(objective, clean)
     got, got_grad = gradient(objective, dirty)
-    assert got.metrics == wanted.metrics
+    assert got.metrics == expected.metrics
     assert torch.equal(got_grad, wanted_grad)
     assert got_grad[0, 0] == 0.0
 
@@ -116,16 +116,16 @@ def test_without_a_ratio_the_loss_is_the_mean_log_probability_times_the_advantag
 def test_a_sum_is_the_log_probability_of_a_whole_sequence_times_its_advantage() -> None:
     # REINFORCE: log-probabilities (-1 + 0.2) + -1 = -1.8 and -1: -(-1.8 * 2) = 3.6 and
     # -(-1 * -3) = -3, mean 0.3; gradient -2 / 2 on both tokens of the first, 3 / 2 on the other.
-    given = inputs([[0.2, 0.0], [0.0, 9.0]], [[1, 1], [1, 0]], [2.0, -3.0])
-    outputs, grad = gradient(Objective("none", average="sum"), given)
+    loss_inputs = inputs([[0.2, 0.0], [0.0, 9.0]], [[1, 1], [1, 0]], [2.0, -3.0])
+    outputs, grad = gradient(Objective("none", average="sum"), loss_inputs)
     assert outputs.loss.item() == pytest.approx(0.3, rel=1e-5)
     assert grad.tolist() == [[-1.0, -1.0], [1.5, 0.0]]
 
 
 def test_a_constant_normalizer_weighs_tokens_alike_whatever_the_length() -> None:
     # Dr. GRPO at ratio 1 with constant 10: -A / 10 / 2 sequences per token: -0.15 and 0.05.
-    given = inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0])
-    outputs, grad = gradient(Objective("token", average="sum", normalizer=10.0), given)
+    loss_inputs = inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0])
+    outputs, grad = gradient(Objective("token", average="sum", normalizer=10.0), loss_inputs)
     # -(2 * 3 + 3 * -1) / 10 / 2 = -0.15
     assert outputs.loss.item() == pytest.approx(-0.15, rel=1e-6)
     assert grad.flatten().tolist() == pytest.approx([-0.15, -0.15, 0] + [0.05] * 3, rel=1e-6)
@@ -143,9 +143,9 @@ def test_the_divisor_counts_what_is_averaged_over(average: str, divisor: int) ->
 def test_advantages_of_one_sign_push_every_token_the_same_way(
     ratio: str, average: str, sign: float
 ) -> None:
-    given = inputs([[0.0, 0.0], [0.0, 0.0]], [[1, 1], [1, 0]], [sign, 3 * sign])
-    _, grad = gradient(Objective(ratio, average=average), given)
-    assert (grad * sign <= 0).all() and (grad[given.generated_mask] != 0).all()
+    loss_inputs = inputs([[0.0, 0.0], [0.0, 0.0]], [[1, 1], [1, 0]], [sign, 3 * sign])
+    _, grad = gradient(Objective(ratio, average=average), loss_inputs)
+    assert (grad * sign <= 0).all() and (grad[loss_inputs.generated_mask] != 0).all()
 
 
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token", "token"])
@@ -216,16 +216,16 @@ def test_the_approximate_kl_runs_from_the_behaviour_to_the_current_policy() -> N
 
 def test_averaging_by_token_weighs_sequences_by_length() -> None:
     # Three tokens with A = 1, one with A = 5: by token (3 + 5) / 4, by sequence (1 + 5) / 2.
-    given = inputs([[0.0] * 3] * 2, [[1, 1, 1], [1, 0, 0]], [1.0, 5.0])
-    assert Objective(average="token")(given).loss.item() == -2.0
-    assert Objective(average="sequence")(given).loss.item() == -3.0
+    loss_inputs = inputs([[0.0] * 3] * 2, [[1, 1, 1], [1, 0, 0]], [1.0, 5.0])
+    assert Objective(average="token")(loss_inputs).loss.item() == -2.0
+    assert Objective(average="sequence")(loss_inputs).loss.item() == -3.0
 
 
 def test_kl_is_added_by_the_same_average() -> None:
     # d = reference - current: -1.5 + 1 = -0.5 and 0; k3 = exp(-0.5) + 0.5 - 1 = 0.1065307 and 0.
     # Loss -1 + 2 * 0.1065307 / 2; gradient 2 * (1 - exp(-0.5)) / 2 on the first token, less A / 2.
-    given = inputs([[0.0, 0.0]], [[1, 1]], [1.0], reference=[[-1.5, -1.0]])
-    outputs, grad = gradient(Objective(beta=2.0), given)
+    loss_inputs = inputs([[0.0, 0.0]], [[1, 1]], [1.0], reference=[[-1.5, -1.0]])
+    outputs, grad = gradient(Objective(beta=2.0), loss_inputs)
     assert outputs.loss.item() == pytest.approx(-1 + 0.1065307, rel=1e-6)
     assert outputs.metrics["reference_kl"] == pytest.approx(0.1065307 / 2, rel=1e-6)
     assert grad[0].tolist() == pytest.approx([0.3934693 - 0.5, -0.5], rel=1e-6)
@@ -240,8 +240,8 @@ def test_a_reference_is_measured_but_not_paid_for_at_weight_zero() -> None:
 def test_metrics_tell_ratios_and_divergence() -> None:
     # Sequence ratios 2 and 1 / 2, the empty one left out; k3 of ln 2 is 2 - 1 - ln 2 = 0.3068528,
     # of -ln 2 it is 0.5 - 1 + ln 2 = 0.1931472; their mean 0.25.
-    given = inputs([[LN2], [-LN2], [7.0]], [[1], [1], [0]], [1.0, 1.0, 1.0])
-    metrics = Objective(**WIDE)(given).metrics
+    loss_inputs = inputs([[LN2], [-LN2], [7.0]], [[1], [1], [0]], [1.0, 1.0, 1.0])
+    metrics = Objective(**WIDE)(loss_inputs).metrics
     assert metrics["sequences"] == 2.0
     assert metrics["ratio_mean"] == pytest.approx(1.25, rel=1e-6)
     assert metrics["ratio_min"] == pytest.approx(0.5, rel=1e-6)
@@ -253,8 +253,8 @@ def test_clipping_is_told_by_length() -> None:
     # Lengths 2, 2, 8, 40 and an empty one; the first and the third are clipped.
     lengths, log_ratios = [2, 2, 8, 40, 0], [0.1, 0.0, 0.1, 0.0, 0.1]
     mask = [[1] * length + [0] * (40 - length) for length in lengths]
-    given = inputs([[value] * 40 for value in log_ratios], mask, [1.0] * 5)
-    metrics = Objective(**PAPER)(given).metrics
+    loss_inputs = inputs([[value] * 40 for value in log_ratios], mask, [1.0] * 5)
+    metrics = Objective(**PAPER)(loss_inputs).metrics
     assert {key: value for key, value in metrics.items() if key.startswith("clip")} == {
         "clip_fraction": 0.5,
         "clip_fraction/1-2": 0.5,
@@ -265,8 +265,8 @@ def test_clipping_is_told_by_length() -> None:
 
 def test_a_token_ratio_is_clipped_by_the_share_of_its_tokens() -> None:
     # Of four tokens with A > 0 one lies above 1 + epsilon_high.
-    given = inputs([[0.1, 0.0, -0.1, 0.0]], [[1, 1, 1, 1]], [1.0])
-    assert Objective("token", **PAPER)(given).metrics["clip_fraction"] == 0.25
+    loss_inputs = inputs([[0.1, 0.0, -0.1, 0.0]], [[1, 1, 1, 1]], [1.0])
+    assert Objective("token", **PAPER)(loss_inputs).metrics["clip_fraction"] == 0.25
 
 
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token"])
@@ -290,8 +290,8 @@ def test_a_length_floor_divides_the_log_ratios_of_a_short_sequence_by_more_token
 @pytest.mark.parametrize("shortest", [1, 2, 3])
 def test_a_length_floor_leaves_longer_sequences_alone(ratio: str, shortest: int) -> None:
     # Log-ratios ln 4, ln 2 and 0: s = exp(ln 8 / 3) = 2; loss -2; gradient -2 / 3 each.
-    given = inputs([[2 * LN2, LN2, 0.0]], [[1, 1, 1]], [1.0])
-    outputs, grad = gradient(Objective(ratio, shortest=shortest, **WIDE), given)
+    loss_inputs = inputs([[2 * LN2, LN2, 0.0]], [[1, 1, 1]], [1.0])
+    outputs, grad = gradient(Objective(ratio, shortest=shortest, **WIDE), loss_inputs)
     assert outputs.loss.item() == pytest.approx(-2.0, rel=1e-6)
     assert grad[0].tolist() == pytest.approx([-2 / 3] * 3, rel=1e-6)
 
@@ -300,25 +300,25 @@ def test_a_length_floor_lets_a_small_clip_act_on_messages_and_not_on_every_silen
     # Log-ratios of 0.01 a token on one and on ten tokens, clip at 1.004. By its own length both
     # ratios are exp(0.01) = 1.01 and clipped; with a floor of 8 the short one is exp(0.01 / 8)
     # = 1.00125 and kept.
-    given = inputs([[0.01] * 10] * 2, [[1] + [0] * 9, [1] * 10], [1.0, 1.0])
+    loss_inputs = inputs([[0.01] * 10] * 2, [[1] + [0] * 9, [1] * 10], [1.0, 1.0])
     clip = {"epsilon": 3e-3, "epsilon_high": 4e-3}
     for shortest, silence in ((1, 1.0), (8, 0.0)):
-        metrics = Objective(shortest=shortest, **clip)(given).metrics
+        metrics = Objective(shortest=shortest, **clip)(loss_inputs).metrics
         assert metrics["clip_fraction/1-2"] == silence
         assert metrics["clip_fraction/9-32"] == 1.0
 
 
 def test_the_share_of_ratios_that_are_not_one_is_told() -> None:
     # Sequence ratios 1, 1.00005 (rounding), 1.001, 0.99 and an empty one: two of four.
-    given = inputs([[0.0], [5e-5], [1e-3], [-1e-2], [7.0]], [[1]] * 4 + [[0]], [1.0] * 5)
-    assert Objective()(given).metrics["moved_fraction"] == 0.5
+    loss_inputs = inputs([[0.0], [5e-5], [1e-3], [-1e-2], [7.0]], [[1]] * 4 + [[0]], [1.0] * 5)
+    assert Objective()(loss_inputs).metrics["moved_fraction"] == 0.5
     # By token: two of three tokens of the first, none of the second.
-    given = inputs([[0.1, 0.0, -0.1], [0.0, 0.0, 0.0]], [[1, 1, 1]] * 2, [1.0, 1.0])
-    moved = Objective("token")(given).metrics["moved_fraction"]
+    loss_inputs = inputs([[0.1, 0.0, -0.1], [0.0, 0.0, 0.0]], [[1, 1, 1]] * 2, [1.0, 1.0])
+    moved = Objective("token")(loss_inputs).metrics["moved_fraction"]
     assert moved == pytest.approx(1 / 3, rel=1e-6)
     # As a sequence the mean log-ratio of the first is 0.
-    assert Objective()(given).metrics["moved_fraction"] == 0.0
-    assert "moved_fraction" not in Objective("none")(given).metrics
+    assert Objective()(loss_inputs).metrics["moved_fraction"] == 0.0
+    assert "moved_fraction" not in Objective("none")(loss_inputs).metrics
 
 
 # Settings and shapes

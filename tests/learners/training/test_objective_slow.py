@@ -92,13 +92,13 @@ def test_value_and_gradient_equal_a_slow_loop(
     for drift, low, high in ((0.001, 3e-4, 4e-4), (0.5, 0.2, 0.28)):
         settings = {"epsilon": low, "epsilon_high": high, "beta": kl, "normalizer": 8.0}
         objective = Objective(ratio, average=average, **settings)
-        given = random_inputs(seed, drift, dtype)
-        outputs, grad = gradient(objective, given)
-        loss, expected = slow(objective, given)
-        wanted = torch.tensor(expected, dtype=dtype)
+        loss_inputs = random_inputs(seed, drift, dtype)
+        outputs, grad = gradient(objective, loss_inputs)
+        loss, expected = slow(objective, loss_inputs)
+        target = torch.tensor(expected, dtype=dtype)
         # A loss is a sum of terms of both signs near 1, hence the absolute part.
         assert outputs.loss.item() == pytest.approx(loss, rel=1e-6, abs=2e-7)
-        torch.testing.assert_close(grad, wanted, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(grad, target, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("shortest", [1, 3, 8, 20])
@@ -110,9 +110,9 @@ def test_value_and_gradient_with_a_length_floor_equal_a_slow_loop(
     for seed, (drift, low, high) in enumerate([(0.001, 3e-4, 4e-4), (0.1, 3e-3, 4e-3)] * 2):
         settings = {"epsilon": low, "epsilon_high": high, "beta": 0.1, "normalizer": 8.0}
         objective = Objective(ratio, average=average, shortest=shortest, **settings)
-        given = random_inputs(seed, drift, torch.float64)
-        outputs, grad = gradient(objective, given)
-        loss, expected = slow(objective, given)
+        loss_inputs = random_inputs(seed, drift, torch.float64)
+        outputs, grad = gradient(objective, loss_inputs)
+        loss, expected = slow(objective, loss_inputs)
         assert outputs.loss.item() == pytest.approx(loss, rel=1e-6, abs=2e-7)
         torch.testing.assert_close(grad, torch.tensor(expected).double(), rtol=1e-6, atol=1e-7)
 
@@ -122,9 +122,9 @@ def test_value_and_gradient_with_a_length_floor_equal_a_slow_loop(
 def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
     seed: int, drift: float
 ) -> None:
-    given = random_inputs(seed, drift, torch.float32)
-    outputs, grad = gradient(Objective(beta=0.1), given)
-    by_token, by_token_grad = gradient(Objective("sequence_token", beta=0.1), given)
+    loss_inputs = random_inputs(seed, drift, torch.float32)
+    outputs, grad = gradient(Objective(beta=0.1), loss_inputs)
+    by_token, by_token_grad = gradient(Objective("sequence_token", beta=0.1), loss_inputs)
     torch.testing.assert_close(by_token.loss, outputs.loss, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(by_token_grad, grad, rtol=1e-6, atol=1e-8)
     assert by_token.metrics["clip_fraction"] == pytest.approx(outputs.metrics["clip_fraction"])
@@ -162,9 +162,9 @@ def test_half_precision_inputs_are_computed_in_single_precision(ratio: str) -> N
         half.reference_logprobs.float(),
     )
     outputs, grad = gradient(Objective(ratio, beta=0.1, **WIDE), half)
-    wanted, wanted_grad = gradient(Objective(ratio, beta=0.1, **WIDE), single)
+    expected, wanted_grad = gradient(Objective(ratio, beta=0.1, **WIDE), single)
     assert outputs.loss.dtype == torch.float32
-    assert outputs.loss.item() == wanted.loss.item()
+    assert outputs.loss.item() == expected.loss.item()
     # Only on its way back into the inputs is the gradient rounded to bfloat16.
     assert torch.equal(grad, wanted_grad.bfloat16())
 
@@ -176,25 +176,25 @@ def test_silence_and_end_tokens_are_trained_and_what_was_read_is_not() -> None:
     token_ids = torch.tensor([[0, 1, 2, 3]])
     logits = torch.zeros(1, 4, 4, requires_grad=True)
     current = logits.log_softmax(-1).gather(-1, token_ids[..., None])[..., 0]
-    given = LossInputs(
+    loss_inputs = LossInputs(
         current_logprobs=current,
         behavior_logprobs=current.detach(),
         generated_mask=torch.tensor([[False, False, True, True]]),
         advantages=torch.tensor([2.0]),
     )
-    Objective()(given).loss.backward()
+    Objective()(loss_inputs).loss.backward()
     assert logits.grad[0, :2].tolist() == [[0.0] * 4] * 2
     assert logits.grad[0, 2].tolist() == pytest.approx([0.25, 0.25, -0.75, 0.25], rel=1e-6)
     assert logits.grad[0, 3].tolist() == pytest.approx([0.25, 0.25, 0.25, -0.75], rel=1e-6)
 
 
 def test_no_gradient_reaches_the_policy_that_sampled() -> None:
-    given = random_inputs(0, 0.1, torch.float32)
-    given.behavior_logprobs.requires_grad_()
-    given.reference_logprobs.requires_grad_()
-    Objective(beta=0.1)(given).loss.backward()
-    assert given.behavior_logprobs.grad is None
-    assert given.reference_logprobs.grad is None
+    loss_inputs = random_inputs(0, 0.1, torch.float32)
+    loss_inputs.behavior_logprobs.requires_grad_()
+    loss_inputs.reference_logprobs.requires_grad_()
+    Objective(beta=0.1)(loss_inputs).loss.backward()
+    assert loss_inputs.behavior_logprobs.grad is None
+    assert loss_inputs.reference_logprobs.grad is None
 
 
 # Parts of unlike width
@@ -223,27 +223,27 @@ def test_losses_and_metrics_of_parts_of_unlike_width_add_up_to_that_of_the_whole
     parts = [part_of(rows, tokens, reference) for rows, tokens in ((1, 2), (5, 9), (2, 4))]
     objective = Objective(average=average, beta=0.1 if reference else 0.0)
     whole = objective(joined(parts))
-    outputs = [objective(one) for one in parts]
+    outputs = [objective(part) for part in parts]
     assert whole.loss.item() == pytest.approx(sum(one.loss.item() for one in outputs), rel=1e-5)
     metrics = metrics_of([one.rows for one in outputs], 8.0)
     assert metrics == pytest.approx(whole.metrics, rel=1e-5)
 
 
 def joined(parts: list[LossInputs]) -> LossInputs:
-    """The parts as one batch, padded on the right to the longest sequence."""
+    """Return the parts as one batch, padded on the right to the longest sequence."""
 
     def stacked(name: str) -> torch.Tensor | None:
-        found = [getattr(one, name) for one in parts]
-        if found[0] is None:
+        results = [getattr(part, name) for part in parts]
+        if results[0] is None:
             return None
-        width = max(one.shape[-1] for one in found)
-        return torch.cat([pad(one.detach(), (0, width - one.shape[1])) for one in found])
+        width = max(one.shape[-1] for one in results)
+        return torch.cat([pad(one.detach(), (0, width - one.shape[1])) for one in results])
 
     return LossInputs(
         stacked("current_logprobs"),
         stacked("behavior_logprobs"),
         stacked("generated_mask"),
-        torch.cat([one.advantages for one in parts]),
+        torch.cat([part.advantages for part in parts]),
         stacked("reference_logprobs"),
         divisor=8.0,
     )

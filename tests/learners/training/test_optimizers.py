@@ -12,14 +12,14 @@ from laconic.learners.training.optimizers import Muon, adamw8bit
 
 
 def weights(seed=0):
-    made = torch.Generator().manual_seed(seed)
-    return [torch.nn.Parameter(torch.randn(shape, generator=made)) for shape in ((3, 4), (4,))]
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in ((3, 4), (4,))]
 
 
 def stepped(parameters, optimizer, seed):
-    made = torch.Generator().manual_seed(seed)
-    for one in parameters:
-        one.grad = torch.randn(one.shape, generator=made)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in parameters:
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
     optimizer.step()
 
 
@@ -37,7 +37,7 @@ def test_matrices_move_as_by_muon_and_vectors_as_by_adamw():
 
 def test_the_learning_rate_of_the_groups_is_that_of_both_parts():
     parameters = weights()
-    before = [one.clone() for one in parameters]
+    before = [parameter.clone() for parameter in parameters]
     mine = Muon(parameters, lr=0.01)
     for group in mine.param_groups:
         group["lr"] = 0.0
@@ -49,7 +49,10 @@ def test_from_a_saved_state_it_goes_on_as_if_nothing_had_happened():
     parameters = weights()
     mine = Muon(parameters, lr=0.01)
     stepped(parameters, mine, 1)
-    state, saved = copy.deepcopy(mine.state_dict()), [one.detach().clone() for one in parameters]
+    state, saved = (
+        copy.deepcopy(mine.state_dict()),
+        [parameter.detach().clone() for parameter in parameters],
+    )
     stepped(parameters, mine, 2)
     again = [torch.nn.Parameter(one) for one in saved]
     other = Muon(again, lr=0.5)

@@ -25,7 +25,7 @@ SILENCE, END = 8, 9
 
 
 def turn(agent: str, round: int, prompt: tuple[int, ...], reply: tuple[int, ...]) -> Turn:
-    """A turn whose log-probabilities are minus a tenth of the token ids."""
+    """Return a turn whose log-probabilities are minus a tenth of the token ids."""
     return Turn(
         agent=agent,
         round=round,
@@ -37,7 +37,7 @@ def turn(agent: str, round: int, prompt: tuple[int, ...], reply: tuple[int, ...]
 
 
 def episode(pay: float) -> Episode:
-    """Two rounds of a helper that speaks and then keeps silent, and a solver that answers."""
+    """Return two rounds of a helper that speaks and is then silent, and a solver that answers."""
     return Episode(
         task="t",
         turns=(

@@ -13,12 +13,12 @@ from laconic.learners.training.sequences import rescaled, sequences_of
 
 
 def episode(solved: bool, tokens: int, truncated: bool = False) -> Episode:
-    """An agent says some tokens at 0.04 each (a price of 2 per 50) and is paid 1 if it is right."""
+    """Return an episode of tokens at 0.04 each (a price of 2 per 50), paid 1 if it is right."""
     bill = 0.04 * tokens
-    said = Turn("s", 0, "x" * tokens, (1,), (2,) * tokens, (-0.5,) * tokens, tokens)
+    turn = Turn("s", 0, "x" * tokens, (1,), (2,) * tokens, (-0.5,) * tokens, tokens)
     return Episode(
         "t",
-        (replace(said, truncated=truncated),),
+        (replace(turn, truncated=truncated),),
         {"s": (float(solved) - bill,)},
         solved=solved,
         task_rewards={"s": (float(solved),)},
@@ -74,9 +74,9 @@ def test_a_group_that_solves_nothing_feels_no_price() -> None:
 
 def test_a_cut_reply_stays_in_baseline_and_divisor_and_leaves_the_loss() -> None:
     # Returns 1, 1, 0, 0, 0, 0 of which three of the zeros are cut: the baseline is 1/3 over six.
-    kept = [episode(True, 1), episode(True, 1), episode(False, 1)]
+    episodes = [episode(True, 1), episode(True, 1), episode(False, 1)]
     cut = [episode(False, 3, truncated=True)] * 3
-    free = tuple(replace(each, bills={}) for each in (*kept, *cut))
+    free = tuple(replace(each, bills={}) for each in (*episodes, *cut))
     free = tuple(replace(each, task_rewards={"s": (float(each.solved),)}) for each in free)
     sequences = sequences_of(
         Group("t", free), credit=own, advantages=Advantages(scale="none"), mask_truncated=True

@@ -58,7 +58,7 @@ def test_a_pass_counts_a_shared_row_once_and_keeps_it_whole():
 
 
 def test_a_conversation_is_the_replies_of_one_agent_in_one_episode():
-    made = [
+    sequences = [
         sequence((1, 2), "a", 0, 0),
         sequence((1, 2, 3), "a", 0, 2),
         sequence((1, 2), "b", 0, 0),
@@ -66,11 +66,11 @@ def test_a_conversation_is_the_replies_of_one_agent_in_one_episode():
         # the same task drawn again
         sequence((1, 2), "b", 1, 0),
     ]
-    assert [len(one) for one in conversations(made)] == [2, 1, 1, 1]
-    assert [one for each in conversations(made) for one in each] == made
+    assert [len(one) for one in conversations(sequences)] == [2, 1, 1, 1]
+    assert [one for each in conversations(sequences) for one in each] == sequences
     assert conversations([]) == []
 
 
 def test_whole_episodes_are_conversations_by_themselves():
-    made = [sequence((1, 2), "a", 0, None)] * 3
-    assert [len(one) for one in conversations(made)] == [1, 1, 1]
+    sequences = [sequence((1, 2), "a", 0, None)] * 3
+    assert [len(one) for one in conversations(sequences)] == [1, 1, 1]

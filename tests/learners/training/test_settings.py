@@ -17,14 +17,14 @@ def test_they_need_no_torch():
         "import sys; from laconic.learners.training.settings import StepSettings; StepSettings()\n"
         "print('torch' in sys.modules)"
     )
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(ROOT / "src")},
         check=True,
     )
-    assert found.stdout == "False\n"
+    assert completed.stdout == "False\n"
 
 
 def test_a_correction_per_token_is_refused_under_a_ratio_per_sequence():

@@ -1,4 +1,4 @@
-"""Who gets gradient, and from which tokens; what a trainer keeps, and with which settings."""
+"""Who gets gradient, and from which tokens; the state of a trainer, and its settings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def update(policies, groups, optimizer=SGD, **settings) -> GroupLearner:
 
 @pytest.fixture
 def team(make_policy, make_env):
-    """A solver and a helper with weights of their own, and two helpers who follow a script."""
+    """Return a solver and a helper with their own weights, and two helpers that follow a script."""
     policies = {
         "solver_0": make_policy(max_reply_tokens=6, model={"seed": 1}),
         "helper_0": make_policy(max_reply_tokens=6, model={"seed": 2}),
@@ -102,9 +102,9 @@ def test_a_silent_turn_trains_its_silence_token(make_policy):
     def episode(reply: tuple[int, ...], message: str, pay: float) -> Episode:
         ids = torch.tensor([[*prompt, *reply]])
         with torch.no_grad():
-            found = torch.log_softmax(policy.model(input_ids=ids).logits[0], -1)
+            logprobs = torch.log_softmax(policy.model(input_ids=ids).logits[0], -1)
         place = len(prompt) - 1
-        said = found[place:-1].gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
+        said = logprobs[place:-1].gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
         turn = Turn("solver_0", 0, message, prompt, reply, tuple(said.tolist()))
         return Episode("t", (turn,), {"solver_0": (pay,)})
 
@@ -152,10 +152,10 @@ def test_everybody_learns_at_its_own_rate(team, make_env):
 def test_own_rates_fall_with_the_others_and_come_back(team, make_env):
     team["helper_0"].optimizer = {"lr": 0.5, "momentum": 0.9}
     trainers = trainers_of(team, SGD, UpdateSettings(decay_updates=4))
-    for one in trainers:
-        assert one.update([], 2) == []
-    assert [one.optimizer.param_groups[0]["lr"] for one in trainers] == [0.5, 0.25]
-    assert [one.optimizer.param_groups[0]["momentum"] for one in trainers] == [0, 0.9]
+    for trainer in trainers:
+        assert trainer.update([], 2) == []
+    assert [trainer.optimizer.param_groups[0]["lr"] for trainer in trainers] == [0.5, 0.25]
+    assert [trainer.optimizer.param_groups[0]["momentum"] for trainer in trainers] == [0, 0.9]
 
 
 @pytest.mark.parametrize("settings", [{"lrr": 1.0}, {"lr": -1.0}])
@@ -179,8 +179,8 @@ def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):
     policies = adapted()
     group = played(policies, make_env)
     quiet = tuple(
-        replace(one, turns=tuple(turn for turn in one.turns if turn.agent != "helper_1"))
-        for one in group.episodes
+        replace(episode, turns=tuple(turn for turn in episode.turns if turn.agent != "helper_1"))
+        for episode in group.episodes
     )
     before = {agent: weights(policy) for agent, policy in policies.items()}
     learner = update(policies, [replace(group, episodes=quiet)], ADAMW)

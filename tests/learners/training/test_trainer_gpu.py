@@ -28,10 +28,10 @@ def make(saved, make_env):
 
 
 def gradients(policies, groups: list[Group]) -> dict[str, torch.Tensor]:
-    """Those of the last minibatch of an update, by name."""
+    """Return the gradients of the last minibatch of an update, by name."""
     GroupLearner(policies, SGD, minibatches=1).update(groups)
     model = policies["solver_0"].model
-    return {name: one.grad.cpu() for name, one in model.named_parameters()}
+    return {name: parameter.grad.cpu() for name, parameter in model.named_parameters()}
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16_autocast", "bfloat16"])
@@ -44,15 +44,15 @@ def test_the_first_ratio_is_one_in_every_precision(make, make_env, device, preci
 def test_under_autocast_passes_are_in_bfloat16_and_small_steps_are_not_lost(make, make_env, device):
     policies = make(device, precision="bfloat16_autocast")
     policy = policies["solver_0"]
-    seen = set()
+    records = set()
     layer = policy.model.get_decoder().layers[0].mlp.up_proj
-    layer.register_forward_hook(lambda *given: seen.add(given[-1].dtype))
+    layer.register_forward_hook(lambda *given: records.add(given[-1].dtype))
     group = played(policies, make_env)
     trainer = Trainer(policy, policies, lambda those: torch.optim.AdamW(those, lr=1e-6))
     sequences = GroupLearner(policies, SGD).sequences(group)
-    rows = trainer.update([replace(one, advantage=1.0) for one in sequences], 0)
-    assert seen == {torch.bfloat16}
-    assert {one.dtype for one in policy.model.parameters()} == {torch.float32}
+    rows = trainer.update([replace(sequence, advantage=1.0) for sequence in sequences], 0)
+    assert records == {torch.bfloat16}
+    assert {parameter.dtype for parameter in policy.model.parameters()} == {torch.float32}
     # All that have a gradient; embeddings of tokens that nobody wrote have none.
     assert rows[-1]["changed_weights"] > 0.5
 
@@ -63,8 +63,8 @@ def test_gradients_are_those_of_the_cpu(make, make_env, device, attention, chunk
     groups = [played(make("cpu"), make_env)]
     expected = gradients(make("cpu"), groups)
     monkeypatch.setattr(logprobs, "CHUNK", chunk)
-    found = gradients(make(device, attn_implementation=attention), groups)
-    size = sum(one.square().sum() for one in expected.values()) ** 0.5
-    assert size > 0 and found.keys() == expected.keys()
-    off = sum((found[name] - one).square().sum() for name, one in expected.items()) ** 0.5
+    grads = gradients(make(device, attn_implementation=attention), groups)
+    size = sum(value.square().sum() for value in expected.values()) ** 0.5
+    assert size > 0 and grads.keys() == expected.keys()
+    off = sum((grads[name] - one).square().sum() for name, one in expected.items()) ** 0.5
     assert off < 1e-4 * size

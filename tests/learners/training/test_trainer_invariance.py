@@ -86,15 +86,15 @@ def model_of(name: str, attention: str = "sdpa") -> PreTrainedModel:
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation=attention)
     with torch.no_grad():
-        for one in model.parameters():
-            if one.dim() > 1:
-                one.mul_(4.0)
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(4.0)
     return model.eval()
 
 
 def replies() -> list[TokenSequence]:
-    """Those of five conversations, all but the first longer than the window."""
-    draw, made = Random(0), []
+    """Return sequences of five conversations, all except the first longer than the window."""
+    draw, sequences = Random(0), []
     for episode in range(5):
         ids: tuple[int, ...] = ()
         for round in range(1 + episode % 3):
@@ -102,10 +102,10 @@ def replies() -> list[TokenSequence]:
             reply = tuple(draw.randrange(1, VOCABULARY) for _ in range(draw.randint(1, 5)))
             marks = (False,) * len(ids) + (True,) * len(reply)
             ids += reply
-            behaviour = tuple(-4.0 - draw.random() if mark else 0.0 for mark in marks)
-            one = TokenSequence("t", "a", episode, round, ids, marks, behaviour, 0.0)
-            made.append(replace(one, advantage=draw.uniform(-1, 1)))
-    return made
+            behavior = tuple(-4.0 - draw.random() if mark else 0.0 for mark in marks)
+            sequence = TokenSequence("t", "a", episode, round, ids, marks, behavior, 0.0)
+            sequences.append(replace(sequence, advantage=draw.uniform(-1, 1)))
+    return sequences
 
 
 REPLIES = replies()
@@ -113,13 +113,13 @@ OBJECTIVE = Objective("none")
 
 
 def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dict[str, Tensor]]:
-    """The loss and the gradient of all batches together."""
+    """Return the loss and the gradient of all batches together."""
     model.zero_grad(set_to_none=True)
     loss = 0.0
     for batch in batches:
-        given = batch.behavior_logprobs, batch.generated_mask, batch.advantages
-        found = current_logprobs(model, batch, 0.7)
-        one = OBJECTIVE(LossInputs(found, *given, divisor=float(len(REPLIES)))).loss
+        loss_inputs = batch.behavior_logprobs, batch.generated_mask, batch.advantages
+        logprobs = current_logprobs(model, batch, 0.7)
+        one = OBJECTIVE(LossInputs(logprobs, *loss_inputs, divisor=float(len(REPLIES)))).loss
         one.backward()
         loss += float(one.detach())
     return loss, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
@@ -127,17 +127,17 @@ def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dic
 
 @cache
 def expected(name: str) -> tuple[float, dict[str, Tensor]]:
-    """Every reply by itself, from all logits, without padding."""
+    """Return log-probabilities of each reply alone, from all logits, without padding."""
     loss, gradient = summed(model_of(name), (collate([one], 0) for one in REPLIES))
     return loss, {name: one.clone() for name, one in gradient.items()}
 
 
 def check(name: str, batches: Iterable[Batch], model: PreTrainedModel | None = None) -> None:
     loss, gradient = expected(name)
-    found, slopes = summed(model or model_of(name), batches)
+    result, slopes = summed(model or model_of(name), batches)
     norm = torch.cat([one.flatten() for one in gradient.values()]).norm()
     assert abs(loss) > 1e-2 and norm > 1e-2 and gradient.keys() == slopes.keys()
-    assert found == pytest.approx(loss, rel=LOSS)
+    assert result == pytest.approx(loss, rel=LOSS)
     assert (
         max(float((slopes[n] - one).abs().max()) for n, one in gradient.items()) < GRADIENT * norm
     )

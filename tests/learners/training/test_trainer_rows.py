@@ -23,7 +23,7 @@ AGENTS = ("solver_0", "helper_0")
 
 
 def conversation(draw: Random, agent: str, rounds: int) -> list[Turn]:
-    """A long prompt, then short ones; replies of 1 to 6 tokens."""
+    """Return a long prompt, then short ones, with replies of 1 to 6 tokens."""
 
     def some(least: int, most: int) -> tuple[int, ...]:
         return tuple(draw.randrange(300) for _ in range(draw.randint(least, most)))
@@ -38,7 +38,7 @@ def conversation(draw: Random, agent: str, rounds: int) -> list[Turn]:
 
 
 def groups_of(rounds: int, groups: int = 2, members: int = 4) -> list[Group]:
-    """Two agents, paid by chance."""
+    """Return a group of two agents with random rewards."""
     draw = Random(rounds)
     return [
         Group(
@@ -69,15 +69,15 @@ def tokens_of(groups: list[Group]) -> int:
 @contextmanager
 def counting(module: torch.nn.Module) -> Iterator[list[tuple[int, int]]]:
     """Of each pass, tokens and padding."""
-    seen: list[tuple[int, int]] = []
+    records: list[tuple[int, int]] = []
 
     def count(_: object, arguments: object, named: dict[str, torch.Tensor]) -> None:
         mask = named["attention_mask"]
-        seen.append((int(mask.sum()), int((mask == 0).sum())))
+        records.append((int(mask.sum()), int((mask == 0).sum())))
 
     handle = module.register_forward_pre_hook(count, with_kwargs=True)
     try:
-        yield seen
+        yield records
     finally:
         handle.remove()
 
@@ -89,12 +89,12 @@ def test_every_token_goes_through_the_model_once(make_policy, unit, rounds):
     for again in (False, True):
         policy.recompute_logprobs = again
         learner = GroupLearner(dict.fromkeys(AGENTS, policy), SGD, unit=unit, microbatch_tokens=900)
-        with counting(policy.model) as seen:
+        with counting(policy.model) as counter:
             metrics = learner.update(groups)
         assert metrics["steps"] == 4.0
-        assert sum(tokens for tokens, _ in seen) == (1 + again) * tokens_of(groups)
+        assert sum(tokens for tokens, _ in counter) == (1 + again) * tokens_of(groups)
         # Rows of like length share a pass.
-        assert sum(padding for _, padding in seen) < 0.25 * tokens_of(groups)
+        assert sum(padding for _, padding in counter) < 0.25 * tokens_of(groups)
 
 
 def test_the_reference_reads_every_token_once(make_policy):
@@ -103,18 +103,18 @@ def test_the_reference_reads_every_token_once(make_policy):
         dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=Objective(beta=0.1)
     )
     (trainer,) = learner._trainers
-    with counting(trainer._reference) as seen:
+    with counting(trainer._reference) as counter:
         learner.update(groups)
-    assert sum(tokens for tokens, _ in seen) == tokens_of(groups)
+    assert sum(tokens for tokens, _ in counter) == tokens_of(groups)
 
 
 @pytest.mark.parametrize("rounds", [2, 16])
 def test_a_critic_reads_every_token_once_and_so_does_its_policy(make_policy, rounds):
     policy, groups = make_policy(), groups_of(rounds)
     learner = ActorCriticLearner(dict.fromkeys(AGENTS, policy), SGD)
-    with counting(policy.model) as seen, counting(policy.model.base_model) as both:
+    with counting(policy.model) as counter, counting(policy.model.base_model) as both:
         learner.update(groups)
-    assert sum(tokens for tokens, _ in seen) == tokens_of(groups)
+    assert sum(tokens for tokens, _ in counter) == tokens_of(groups)
     assert sum(tokens for tokens, _ in both) == 2 * tokens_of(groups)
 
 
@@ -123,25 +123,29 @@ def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objectiv
     policy, groups = make_policy(), groups_of(4, groups=1)
     learner = GroupLearner(dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=objective)
     sequences = learner.sequences(groups[0])
-    divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
-    found = []
-    for parts in ([sequences], [[one] for one in sequences]):
+    divisor = objective.divisor(
+        len(sequences), sum(sum(sequence.generated) for sequence in sequences)
+    )
+    results = []
+    for parts in ([sequences], [[sequence] for sequence in sequences]):
         policy.model.zero_grad()
         total = torch.zeros(())
         for part in parts:
             batch = collate(part, policy.pad_id)
             logprobs = current_logprobs(policy.model, batch)
-            given = batch.behavior_logprobs, batch.generated_mask, batch.advantages
-            total = total + objective(LossInputs(logprobs, *given, divisor=divisor)).loss
+            loss_inputs = batch.behavior_logprobs, batch.generated_mask, batch.advantages
+            total = total + objective(LossInputs(logprobs, *loss_inputs, divisor=divisor)).loss
         total.backward()
-        found.append([total, *(one.grad for one in policy.model.parameters())])
-    for shared, alone in zip(*found, strict=True):
+        results.append([total, *(parameter.grad for parameter in policy.model.parameters())])
+    for shared, alone in zip(*results, strict=True):
         torch.testing.assert_close(shared, alone, rtol=1e-5, atol=1e-6)
 
 
 def test_minibatches_hold_whole_conversations_and_about_as_many_replies_each(make_policy):
     learner = GroupLearner(dict.fromkeys(AGENTS, make_policy()), SGD, unit="reply")
-    sequences = [one for group in groups_of(3, groups=5) for one in learner.sequences(group)]
+    sequences = [
+        sequence for group in groups_of(3, groups=5) for sequence in learner.sequences(group)
+    ]
     parts = UpdateSettings(minibatches=4).split(sequences, 0)
     whose = [{(one.task, one.agent, one.episode) for one in part} for part in parts]
     assert sum(map(len, whose)) == len(set.union(*whose)) == 40

@@ -41,11 +41,11 @@ def test_minibatches_are_of_about_one_size_and_hold_everything_once(count, sizes
 
 def test_the_order_is_a_function_of_the_seed_and_the_update():
     made = sequences(20)
-    drawn = [
+    draws = [
         UpdateSettings(seed=seed).split(made, updates) for seed, updates in ((0, 0), (0, 1), (1, 0))
     ]
-    assert UpdateSettings(seed=0).split(made, 0) == drawn[0]
-    assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
+    assert UpdateSettings(seed=0).split(made, 0) == draws[0]
+    assert draws[0] != draws[1] != draws[2] != draws[0]
 
 
 @pytest.mark.parametrize(
@@ -132,16 +132,18 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
     sequences = learner.sequences(group)
     policy.recompute_logprobs = True
     wrong = [
-        replace(one, behavior_logprobs=tuple(9.0 * g for g in one.generated), advantage=1.0)
-        for one in sequences
+        replace(
+            sequence, behavior_logprobs=tuple(9.0 * g for g in sequence.generated), advantage=1.0
+        )
+        for sequence in sequences
     ]
     for most in (16384, 1):
         trainer.settings = UpdateSettings(microbatch_tokens=most)
         again = trainer._recomputed(wrong)
         assert len(again) == len(sequences)
-        for one, other in zip(again, sequences, strict=True):
-            assert (one.token_ids, one.generated) == (other.token_ids, other.generated)
-            assert one.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
+        for sequence, other in zip(again, sequences, strict=True):
+            assert (sequence.token_ids, sequence.generated) == (other.token_ids, other.generated)
+            assert sequence.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
 
 
 def test_an_update_that_needs_too_much_memory_names_the_setting(make_policy, make_env):
@@ -175,8 +177,8 @@ def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(sav
     ranges = []
     for again in (False, True):
         sampling = SamplingSettings(max_reply_tokens=12)
-        made = {"precision": "bfloat16", "recompute_logprobs": again, "sampling": sampling}
-        team = HFTeam(str(saved), **made)
+        arguments = {"precision": "bfloat16", "recompute_logprobs": again, "sampling": sampling}
+        team = HFTeam(str(saved), **arguments)
         policies = team.policies(make_env())
         group = played(policies, make_env)
         metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
@@ -202,15 +204,15 @@ def test_gradients_of_sharded_processes_have_the_mean_of_one_process_alone(make_
     policies = dict.fromkeys(make_env().possible_agents, policy)
     group = played(policies, make_env)
     made = [
-        replace(one, advantage=1.0 + number)
-        for number, one in enumerate(GroupLearner(policies, SGD).sequences(group))
+        replace(sequence, advantage=1.0 + number)
+        for number, sequence in enumerate(GroupLearner(policies, SGD).sequences(group))
     ]
 
     def gradient(sequences, processes) -> torch.Tensor:
         settings = UpdateSettings(minibatches=1, microbatch_tokens=1, max_grad_norm=math.inf)
         trainer = Trainer(policy, ("a",), partial(torch.optim.SGD, lr=0.0), settings, processes)
         trainer.update(sequences, 0)
-        return torch.cat([one.grad.flatten() for one in trainer.parameters])
+        return torch.cat([parameter.grad.flatten() for parameter in trainer.parameters])
 
     # Of three rows process 0 has two; process 1 has one and repeats a pass that counts nothing.
     passes = [

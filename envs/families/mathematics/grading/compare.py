@@ -176,7 +176,7 @@ def _same_quantity(expected: Quantity, got: Quantity, decide: Decide) -> bool:
     if any(bases) and not _is_variable(expected.text):
         return _same_number_in_base(expected, got, *bases)
     if expected.number is not None or ":" in expected.text + got.text:
-        # A number is asked for as a number: the sum that is to be worked out is no answer.
+        # A number must be given as a number: an unevaluated sum is not an answer.
         return False
     if _subscripts(expected.text) != _subscripts(got.text):
         return False

@@ -33,13 +33,13 @@ def family(request: pytest.FixtureRequest) -> Family:
 
 
 def solved(problem: Problem) -> list[tuple[int, int, int]]:
-    """The steps of a solution as (first, second, result), each checked."""
-    found = []
+    """Return the steps of a solution as (first, second, result), each checked."""
+    results = []
     for step in problem.working.split(", "):
         first, sign, second, result = re.fullmatch(r"(\d+) ([-+*/]) (\d+) = (\d+)", step).groups()  # type: ignore[union-attr]
         assert OPERATIONS[sign](int(first), int(second)) == int(result), step
-        found.append((int(first), int(second), int(result)))
-    return found
+        results.append((int(first), int(second), int(result)))
+    return results
 
 
 @pytest.mark.parametrize("level", range(2, 9))
@@ -56,15 +56,15 @@ def test_every_fact_is_used_and_no_number_is_made_up(family: Family, level: int)
         problem = family(Random(seed), level)
         steps = solved(problem)
         operands = {number for first, second, _ in steps for number in (first, second)}
-        told: set[int] = set()
+        names: set[int] = set()
         for fact in problem.facts:
             numbers = {int(number) for number in re.findall(r"\d+", fact)}
             assert numbers <= operands, (fact, problem.working)
             words = {value for word, value in WORDS.items() if word in fact}
             assert numbers or words & operands, (fact, problem.working)
-            told |= numbers | words
+            names |= numbers | words
         results = {result for *_, result in steps}
-        assert operands <= told | results, problem
+        assert operands <= names | results, problem
 
 
 @pytest.mark.parametrize("level", range(2, 9))

@@ -17,15 +17,15 @@ QUESTION = re.compile(r"How many (?P<item>\w+) does (?P<person>\w+) have (?:now|
 
 
 def read(sentence: str) -> tuple[str, str, str, int]:
-    """The shape, person, item and number of a sentence."""
+    """Return the shape, person, item and number of a sentence."""
     for shape, pattern in SHAPES.items():
-        if found := pattern.fullmatch(sentence):
-            return shape, found["person"], found["item"], int(found["count"])
+        if match := pattern.fullmatch(sentence):
+            return shape, match["person"], match["item"], int(match["count"])
     raise AssertionError(sentence)
 
 
 def interpret(facts: list[tuple[str, int]]) -> int:
-    """What the shapes and numbers of the facts come to."""
+    """Return the result of the facts' shapes and numbers."""
     total = 0
     numbers = dict(facts)
     if "fills" in numbers:
@@ -42,11 +42,13 @@ def tasks() -> tuple[Task, ...]:
 
 def test_the_question_and_two_short_sentences_give_the_answer(tasks: tuple[Task, ...]) -> None:
     for task in tasks:
-        asked = QUESTION.fullmatch(task.question)
-        assert asked is not None, task
+        question = QUESTION.fullmatch(task.question)
+        assert question is not None, task
         facts = [read(text) for text in task.statements]
         own = [
-            (shape, number) for shape, who, what, number in facts if (who, what) == subject(asked)
+            (shape, number)
+            for shape, who, what, number in facts
+            if (who, what) == subject(question)
         ]
         assert len(own) == 2
         assert {shape for shape, _ in own} in (
@@ -58,15 +60,15 @@ def test_the_question_and_two_short_sentences_give_the_answer(tasks: tuple[Task,
         assert 0 <= int(task.answer) <= 81
 
 
-def subject(asked: re.Match[str]) -> tuple[str, str]:
-    return asked["person"], asked["item"]
+def subject(requests: re.Match[str]) -> tuple[str, str]:
+    return requests["person"], requests["item"]
 
 
 def test_the_flags_are_what_the_question_says(tasks: tuple[Task, ...]) -> None:
     for task in tasks:
-        asked = QUESTION.fullmatch(task.question)
-        assert asked is not None
-        read_flags = tuple(read(text)[1:3] == subject(asked) for text in task.statements)
+        question = QUESTION.fullmatch(task.question)
+        assert question is not None
+        read_flags = tuple(read(text)[1:3] == subject(question) for text in task.statements)
         assert task.relevant == read_flags
 
 
@@ -74,15 +76,15 @@ def test_a_distractor_is_of_the_other_kind_and_about_neither_person_nor_item(
     tasks: tuple[Task, ...],
 ) -> None:
     for task in tasks:
-        asked = QUESTION.fullmatch(task.question)
-        assert asked is not None
+        question = QUESTION.fullmatch(task.question)
+        assert question is not None
         boxes = task.question.endswith("in all?")
         for text, flag in zip(task.statements, task.relevant or (), strict=True):
             shape, person, item, _ = read(text)
             assert (shape in ("fills", "puts")) == (boxes == flag)
             if not flag:
-                assert person != asked["person"]
-                assert item != asked["item"]
+                assert person != question["person"]
+                assert item != question["item"]
 
 
 def test_numbers_have_one_digit(tasks: tuple[Task, ...]) -> None:

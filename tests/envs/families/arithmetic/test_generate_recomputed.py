@@ -49,18 +49,18 @@ def bill(problem: Problem) -> Fraction:
     """Shopping: what is bought, less the coupon; then shared, or taken from a note."""
     value = Fraction(0)
     for fact in problem.facts:
-        found = numbers(fact)
+        result = numbers(fact)
         if " each." in fact:
-            value += found[0] * found[1]
+            value += result[0] * result[1]
         elif "also buys" in fact:
-            value += found[0]
+            value += result[0]
         elif "coupon" in fact:
-            value -= found[0]
+            value -= result[0]
         elif "share" in fact:
-            value /= found[0]
+            value /= result[0]
         else:
             assert "pays with" in fact
-            value = found[0] - value
+            value = result[0] - value
     return value
 
 
@@ -79,9 +79,9 @@ def week(problem: Problem) -> Fraction:
     """Diary: events of one person day by day, perhaps compared with another at the end."""
     own, others = Fraction(0), None
     for fact in problem.facts:
-        found = numbers(fact)
+        result = numbers(fact)
         if "at the start" in fact:
-            own = found[0]
+            own = result[0]
         elif "at the end" in fact:
             others = compared(fact.split(" has ")[1], own)
         elif " half of " in fact:
@@ -91,11 +91,11 @@ def week(problem: Problem) -> Fraction:
         elif "a third of" in fact or "a quarter of" in fact:
             own -= own / (3 if "a third" in fact else 4)
         elif "packs of" in fact or "to each of" in fact:
-            own += found[0] * found[1] * (1 if "packs of" in fact else -1)
+            own += result[0] * result[1] * (1 if "packs of" in fact else -1)
         else:
             gains = re.search("buys|finds|gets|wins", fact)
             assert gains or re.search("sells|loses|gives|lends", fact), fact
-            own += found[0] if gains else -found[0]
+            own += result[0] if gains else -result[0]
     if others is None:
         return own
     return own + others if "together" in problem.question else others
@@ -120,35 +120,35 @@ def trade(problem: Problem) -> Fraction:
 
 def days(problem: Problem) -> tuple[Fraction, list[str]]:
     """The sum over days, each a number, a speed and a time, or compared with another day."""
-    done: dict[str, Fraction] = {}
+    finished: dict[str, Fraction] = {}
     rest = []
     for fact in problem.facts:
-        told = re.fullmatch(r"On (\w+), \w+ \w+ (.*)\.", fact)
-        if not told:
+        match = re.fullmatch(r"On (\w+), \w+ \w+ (.*)\.", fact)
+        if not match:
             rest.append(fact)
             continue
-        day, words = told.groups()
+        day, words = match.groups()
         other = re.search(r" on (\w+)$", words)
         if other:
-            done[day] = compared(words, done[other[1]])
+            finished[day] = compared(words, finished[other[1]])
         else:
-            found = numbers(words)
-            done[day] = found[0] * (found[1] if "an hour" in words else 1)
-    return sum(done.values(), Fraction(0)), rest
+            result = numbers(words)
+            finished[day] = result[0] * (result[1] if "an hour" in words else 1)
+    return sum(finished.values(), Fraction(0)), rest
 
 
 def road(problem: Problem) -> Fraction:
     """Journey: miles, gallons, dollars for gas, tolls, and what is left of the cash."""
     value, rest = days(problem)
     for fact in rest:
-        found = numbers(fact)[-1]
+        result = numbers(fact)[-1]
         if "for every" in fact:
-            value /= found
+            value /= result
         elif "each gallon" in fact:
-            value *= found
+            value *= result
         else:
             assert "tolls on the journey" in fact or "takes $" in fact, fact
-            value = value + found if "on the journey" in fact else found - value
+            value = value + result if "on the journey" in fact else result - value
     return value
 
 

@@ -353,8 +353,8 @@ def test_what_only_begins_like_a_number_commits_to_none_and_is_no_answer(wrong):
     ],
 )
 def test_other_ways_of_writing_a_number_are_read(text, number):
-    found = commitment(text)
-    assert found is not None and found[1] == number
+    result = commitment(text)
+    assert result is not None and result[1] == number
 
 
 def test_a_number_over_one_and_a_spaced_one_are_plain_numbers():

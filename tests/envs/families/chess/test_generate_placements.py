@@ -8,7 +8,7 @@ from laconic.envs.families.chess.generate import side_to_move, tell  # noqa: E40
 
 
 def told(fen: str, move: str) -> tuple[list[str], list[str]]:
-    """All sentences, and those that matter."""
+    """Return all sentences, and the relevant ones."""
     board = chess.Board(fen)
     before = board.fen()
     statements, relevant = tell(board, board.parse_san(move))

@@ -51,8 +51,8 @@ CROWDED = "4k3/P7/8/3B4/8/2n5/1P6/4K3 w - - 0 1"
     ],
 )
 def test_a_move_is_read_in_every_notation(fen: str, written: str, move: str | None) -> None:
-    found = parse(chess.Board(fen), written)
-    assert (found and found.uci()) == move
+    result = parse(chess.Board(fen), written)
+    assert (result and result.uci()) == move
 
 
 def test_the_last_move_of_a_text_counts_legal_or_not() -> None:

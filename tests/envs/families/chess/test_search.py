@@ -10,13 +10,13 @@ from laconic.envs.families.chess.search import mating_moves  # noqa: E402
 
 
 def by_trying_all(board: chess.Board) -> set[chess.Move]:
-    found = set()
+    results = set()
     for move in list(board.legal_moves):
         board.push(move)
         if board.is_checkmate():
-            found.add(move)
+            results.add(move)
         board.pop()
-    return found
+    return results
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def by_trying_all(board: chess.Board) -> set[chess.Move]:
 )
 def test_known_positions(fen: str, moves: list[str]) -> None:
     board = chess.Board(fen)
-    found = mating_moves(board)
-    assert {move.uci() for move in found} == {move.uci() for move in by_trying_all(board)}
+    result = mating_moves(board)
+    assert {move.uci() for move in result} == {move.uci() for move in by_trying_all(board)}
     if moves:
-        assert sorted(move.uci() for move in found) == moves
+        assert sorted(move.uci() for move in result) == moves
     assert board.fen() == fen
 
 
@@ -57,15 +57,15 @@ def test_castling_and_en_passant_can_mate() -> None:
 
 def test_it_finds_what_trying_every_move_finds() -> None:
     generator = random.Random(0)
-    seen = 0
+    count = 0
     for _ in range(6):
         board = chess.Board()
         while len(board.move_stack) < 150 and (moves := list(board.legal_moves)):
             expected = by_trying_all(board)
-            seen += len(expected)
+            count += len(expected)
             assert set(mating_moves(board)) == expected, board.fen()
             board.push(generator.choice(moves))
-    assert seen > 5
+    assert count > 5
 
 
 def test_it_stops_at_the_number_asked_for() -> None:

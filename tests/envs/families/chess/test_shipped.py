@@ -28,9 +28,9 @@ def test_the_file_is_what_the_search_finds(level, split):
 
 @pytest.mark.parametrize(("level", "split"), PARTS)
 def test_every_position_has_its_size_its_split_and_one_mate(level, split):
-    drawn = list(islice(shipped(Random(0), level, split), 100))
-    assert len(drawn) == 100
-    for board, mate in drawn:
+    draws = list(islice(shipped(Random(0), level, split), 100))
+    assert len(draws) == 100
+    for board, mate in draws:
         assert SIZES[level][0] <= board.occupied.bit_count() <= SIZES[level][1]
         assert split_of(frame(board)) == split
         assert board.is_valid() and mating_moves(board) == [mate]
@@ -49,9 +49,9 @@ def test_equal_seeds_draw_alike_and_others_do_not():
 
 
 def test_tasks_are_there_at_once_and_more_are_searched_for_when_these_are_used_up():
-    begun = time.process_time()
-    made = envs.make("checkmate", tasks=8000, generator={"level": 1})
+    start_time = time.process_time()
+    env = envs.make("checkmate", tasks=8000, generator={"level": 1})
     # A search takes 26 s.
-    assert len(made.tasks) == 8000 and time.process_time() - begun < 10
+    assert len(env.tasks) == 8000 and time.process_time() - start_time < 10
     more = envs.make("checkmate", tasks=505, generator={"level": 2}, split="evaluation")
     assert len({task.details["fen"] for task in more.tasks.values()}) == 505

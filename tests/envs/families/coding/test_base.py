@@ -1,4 +1,4 @@
-"""What coding benchmarks share: the vote, the score, and what is told of a program."""
+"""Behavior of all coding benchmarks: the vote, the score, and the details of a program."""
 
 from __future__ import annotations
 

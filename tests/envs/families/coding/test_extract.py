@@ -16,7 +16,7 @@ def find(reply: str) -> str | None:
 
 
 def result(reply: str) -> object:
-    """What the program of a reply gives for 3; only replies written in this file are run."""
+    """Return the result of a reply's program for 3; only replies of this file are run."""
     code = find(reply)
     assert code is not None, reply
     names: dict = {}

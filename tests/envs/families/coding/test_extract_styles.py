@@ -136,8 +136,8 @@ def test_there_are_styles_enough() -> None:
     ],
 )
 def test_statements_at_the_end_are_no_words_and_stay(ending: str) -> None:
-    found = program(f"{RIGHT}\n{ending}", "area")
-    assert found is not None and found.rstrip().endswith(ending)
+    result = program(f"{RIGHT}\n{ending}", "area")
+    assert result is not None and result.rstrip().endswith(ending)
 
 
 def test_a_program_that_is_read_as_it_is_keeps_its_characters() -> None:

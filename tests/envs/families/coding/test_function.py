@@ -44,16 +44,16 @@ def test_a_function_is_written_worked_and_run_alike(chain):
 
 
 def test_neighbours_lack_a_step_or_change_one(chain):
-    found = list(neighbors(chain, Random(0)))
+    results = list(neighbors(chain, Random(0)))
     odd, add, total = chain
     assert (
-        (odd, total) in found
-        and (add, total) in found
-        and (odd, add) not in [other for other in found if other[-1].move.gives == "number"]
+        (odd, total) in results
+        and (add, total) in results
+        and (odd, add) not in [other for other in results if other[-1].move.gives == "number"]
     )
-    assert (add, odd, total) in found
-    assert {other[1].choice for other in found if other[1].move is add.move} >= {1, 3}
-    assert all(fits(other) and other[0].move.takes == "numbers" for other in found)
+    assert (add, odd, total) in results
+    assert {other[1].choice for other in results if other[1].move is add.move} >= {1, 3}
+    assert all(fits(other) and other[0].move.takes == "numbers" for other in results)
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
@@ -62,11 +62,11 @@ def test_drawn_chains_fit_together(length):
     for _ in range(200):
         chain = draw(random, length)
         assert len(chain) == length
-        assert all(one.move.gives == two.move.takes for one, two in pairwise(chain))
+        assert all(first.move.gives == two.move.takes for first, two in pairwise(chain))
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_inputs_are_different_and_begin_with_the_simplest(kind):
-    found = inputs(kind, 30, Random(0))
-    assert len({repr(value) for value in found}) == 30
-    assert found[0] in ([], 0, "")
+    result = inputs(kind, 30, Random(0))
+    assert len({repr(value) for value in result}) == 30
+    assert result[0] in ([], 0, "")

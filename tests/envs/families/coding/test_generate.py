@@ -26,10 +26,10 @@ def test_fewer_are_the_first_of_more(drawn):
 
 
 def test_training_and_evaluation_share_no_function():
-    seen = {behavior(item.puzzle.chain) for s in (0, 1) for item in items(s, 300, "train", (1, 2))}
+    names = {behavior(item.puzzle.chain) for s in (0, 1) for item in items(s, 300, "train", (1, 2))}
     for seed in (0, 1, 2):
-        found = {behavior(item.puzzle.chain) for item in items(seed, 200, "evaluation", (1, 2))}
-        assert found.isdisjoint(seen)
+        results = {behavior(item.puzzle.chain) for item in items(seed, 200, "evaluation", (1, 2))}
+        assert results.isdisjoint(names)
 
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
@@ -87,7 +87,7 @@ def test_too_many_functions_are_refused_with_the_number_found(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"level": 5}, "generator.level must be a whole number from 1 to 4"),
         ({"level": (2, 1)}, "generator.level"),
@@ -97,8 +97,8 @@ def test_too_many_functions_are_refused_with_the_number_found(monkeypatch):
         ({"split": "test"}, "split"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
         items(**{"seed": 0, "count": 1, "split": "train", **settings})
 
 

@@ -25,8 +25,8 @@ def test_examples_and_tests_are_right_and_apart(seed):
     assert len(found.examples) == 2 and len(found.tests) >= 6
     for value, result in (*found.examples, *found.tests):
         assert run(chain, value) == result
-    shown = [repr(value) for value, _ in found.examples]
-    assert not set(shown) & {repr(value) for value, _ in found.tests}
+    examples = [repr(value) for value, _ in found.examples]
+    assert not set(examples) & {repr(value) for value, _ in found.tests}
 
 
 def test_a_neighbour_that_differs_fails_a_test():

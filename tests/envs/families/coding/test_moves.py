@@ -99,9 +99,9 @@ def test_a_move_gives_what_its_words_say(takes, words, choice, expected):
 
 
 def test_every_move_is_worked_out_once_and_told_apart_by_its_words():
-    known = [(takes, words) for takes, words, *_ in ROWS]
-    assert known == [(move.takes, move.words) for move in MOVES]
-    assert len(set(known)) == len(known)
+    pairs = [(takes, words) for takes, words, *_ in ROWS]
+    assert pairs == [(move.takes, move.words) for move in MOVES]
+    assert len(set(pairs)) == len(pairs)
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.words)

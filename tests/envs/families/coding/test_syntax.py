@@ -46,8 +46,8 @@ def test_a_module_lacks_what_it_reads_and_binds_nowhere():
 
 def test_the_last_function_of_a_name_counts():
     module = parse("def f(): return 1\ndef f(): return 2\nclass A:\n    def g(self): pass\n")
-    found = function(module, "f")
-    assert found is not None and found.lineno == 2
+    result = function(module, "f")
+    assert result is not None and result.lineno == 2
     assert function(module, "g") is None
 
 

@@ -13,13 +13,13 @@ from laconic.envs.task import Split, Task
 
 
 def answer_in(text: str) -> str | None:
-    found = re.findall("yes|no", text)
-    return found[-1] if found else None
+    matches = re.findall("yes|no", text)
+    return matches[-1] if matches else None
 
 
 def commitment(text: str) -> tuple[str, str] | None:
-    found = re.search("(?:####|answer:) *(yes|no)", text)
-    return (found[0], found[1]) if found else None
+    match = re.search("(?:####|answer:) *(yes|no)", text)
+    return (match[0], match[1]) if match else None
 
 
 def generate(seed: int, count: int, split: Split, level: int = 1) -> tuple[Task, ...]:
@@ -39,8 +39,8 @@ class Own(ShortAnswers):
 
 def score(*texts: str, answer: str = "no") -> tuple[float, bool, str]:
     agents = {f"solver_{number}": text for number, text in enumerate(texts)}
-    found = Own().score(Task("t", "Is it?", (), answer), agents)
-    return found.value, found.solved, found.answer
+    score = Own().score(Task("t", "Is it?", (), answer), agents)
+    return score.value, score.solved, score.answer
 
 
 def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
@@ -53,8 +53,8 @@ def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
 
 def test_what_commits_is_given_as_written_and_what_is_exempt_plainly() -> None:
     own, task = Own(), Task("t", "Is it?", (), "no")
-    said = "well, answer:   yes of course"
-    assert (own.committed(said), own.exempt(said, task)) == ("answer:   yes", "#### yes")
+    message = "well, answer:   yes of course"
+    assert (own.committed(message), own.exempt(message, task)) == ("answer:   yes", "#### yes")
     assert (own.committed("yes"), own.exempt("yes", task)) == (None, "")
 
 
@@ -72,8 +72,8 @@ def test_settings_are_those_of_the_generator() -> None:
 def test_rows_without_a_task_are_left_out_and_one_is_needed(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
     file.write_text("".join(json.dumps({"answer": answer}) + "\n" for answer in ("yes", "", "no")))
-    found = Own().load(file)
-    assert [(task.key, task.answer) for task in found] == [("own/1", "yes"), ("own/3", "no")]
+    result = Own().load(file)
+    assert [(task.key, task.answer) for task in result] == [("own/1", "yes"), ("own/3", "no")]
     file.write_text('{"answer": ""}')
     with pytest.raises(SourceError, match="at least one problem with an answer; found none"):
         Own().load(file)

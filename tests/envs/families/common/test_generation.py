@@ -26,7 +26,7 @@ SPLITS = {"a": "train", "c": "train", "g": "train", "i": "evaluation"}
 
 
 def dealt(*contents: str) -> Callable[[Random, str], Candidate[tuple[str, str]]]:
-    """A maker that draws these contents in turn, over and over, and gives back key and content."""
+    """Return a maker that repeats these contents in turn, and returns key and content."""
     calls = iter(range(10**6))
 
     def make(random: Random, key: str) -> Candidate[tuple[str, str]]:
@@ -54,16 +54,16 @@ def test_duplicates_and_the_other_split_are_passed_over() -> None:
 
 def test_they_run_out_when_nothing_new_comes_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "_PATIENCE", 3)
-    said = (
+    message = (
         "count must be at most the number of different train letters; got 3, and found 2 before"
         " they ran out. Ask for fewer (env.tasks), or for more levels or kinds (env.generator)"
     )
     with pytest.raises(SettingError) as caught:
         draw_different(dealt("a", "c"), 0, 3, "train", "letters")
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     # Two misses in a row, and no more: a, [a, i], c, [a, a], g.
-    drawn = draw_different(dealt("a", "a", "i", "c", "a", "a", "g"), 0, 3, "train", "letters")
-    assert [content for _, content in drawn] == ["a", "c", "g"]
+    draws = draw_different(dealt("a", "a", "i", "c", "a", "a", "g"), 0, 3, "train", "letters")
+    assert [content for _, content in draws] == ["a", "c", "g"]
     with pytest.raises(SettingError, match="different evaluation letters; got 1, and found 0"):
         draw_different(dealt("a"), 0, 1, "evaluation", "letters")
 
@@ -97,11 +97,11 @@ def test_a_seed_gives_the_same_draws_and_fewer_are_the_first() -> None:
         number = random.randrange(10**6)
         return Candidate(str(number), lambda: number)
 
-    drawn = draw_different(make, 5, 40, "train", "numbers")
-    assert draw_different(make, 5, 10, "train", "numbers") == drawn[:10]
-    assert len(set(drawn)) == 40
+    draws = draw_different(make, 5, 40, "train", "numbers")
+    assert draw_different(make, 5, 10, "train", "numbers") == draws[:10]
+    assert len(set(draws)) == 40
     others = draw_different(make, 5, 40, "evaluation", "numbers")
-    assert not set(drawn) & set(others)
+    assert not set(draws) & set(others)
     assert {split_of(str(number)) for number in others} == {"evaluation"}
 
 
@@ -139,14 +139,14 @@ def test_distractors_are_flagged_wherever_they_go() -> None:
 
 
 def test_two_distractors_are_never_about_the_same() -> None:
-    drawn = iter([("ann", "1"), ("ann", "2"), ("bob", "3"), ("cy", "4")])
-    problem = Problem((), "?", "", "", decoy=lambda random: next(drawn))
+    draws = iter([("ann", "1"), ("ann", "2"), ("bob", "3"), ("cy", "4")])
+    problem = Problem((), "?", "", "", decoy=lambda random: next(draws))
     assert problem.decoys(Random(0), 2) == ["1", "3"]
     assert problem.decoys(Random(0), 0) == []
 
 
 @pytest.mark.parametrize(
-    ("seed", "count", "said"),
+    ("seed", "count", "message"),
     [
         (0.5, 1, "env.generator.seed must be a whole number; got 0.5"),
         (True, 1, "env.generator.seed must be a whole number; got True"),
@@ -154,10 +154,10 @@ def test_two_distractors_are_never_about_the_same() -> None:
         (0, -1, "count must be a whole number of at least 0; got -1"),
     ],
 )
-def test_a_bad_request_is_refused(seed: Any, count: Any, said: str) -> None:
+def test_a_bad_request_is_refused(seed: Any, count: Any, message: str) -> None:
     with pytest.raises(SettingError) as caught:
         draw_different(dealt("a"), seed, count, "train", "letters")
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_an_unknown_split_is_refused() -> None:

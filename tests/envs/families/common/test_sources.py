@@ -256,16 +256,16 @@ def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_hub_is_read_by_id_configuration_and_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Any, ...]] = []
+    calls: list[tuple[Any, ...]] = []
 
     def load_dataset(name: str, config: str | None, *, split: str) -> list[dict[str, Any]]:
-        asked.append((name, config, split))
+        calls.append((name, config, split))
         return [ROW]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     assert list(rows("hub:openai/gsm8k#main")) == [("hub:openai/gsm8k#main:1", ROW)]
     assert list(rows("hub:other", "train")) == [("hub:other:1", ROW)]
-    assert asked == [("openai/gsm8k", "main", "test"), ("other", None, "train")]
+    assert calls == [("openai/gsm8k", "main", "test"), ("other", None, "train")]
     assert [key for *_, key in keyed_rows("hub:openai/gsm8k#main", "evaluation")] == ["test/1"]
 
 

@@ -18,9 +18,9 @@ def write(path: Path, text: str) -> Path:
 
 
 def opened(source: Any, part: Any = "evaluation", **documents: Any) -> tuple[str, list[Any]]:
-    found = list(keyed_rows(source, part, documents=documents))
-    titles = {key.rpartition("/")[0] for *_, key in found}
-    return titles.pop(), [row for row, *_ in found]
+    records = list(keyed_rows(source, part, documents=documents))
+    titles = {key.rpartition("/")[0] for *_, key in records}
+    return titles.pop(), [row for row, *_ in records]
 
 
 def test_an_array_is_read_with_the_number_of_each_row(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_examples_of_a_task_are_read_wherever_they_stand(tmp_path: Path, ind
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", r"expected JSON in UTF-8; Expecting value: line 1"),
         ("3", "expected an array of rows, or an object with the field 'examples'.*; got 3"),
@@ -57,16 +57,16 @@ def test_the_examples_of_a_task_are_read_wherever_they_stand(tmp_path: Path, ind
     ],
 )
 def test_a_bad_document_is_refused_with_its_row_or_line(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
-    with pytest.raises(SourceError, match=said):
+    with pytest.raises(SourceError, match=message):
         list(document_rows(write(tmp_path / "own.json", text)))
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_bytes(b'[\n{"a": "\xff"}]')
-    said = r"own.json: expected JSON in UTF-8; .*can't decode byte 0xff in position 9"
-    with pytest.raises(SourceError, match=said):
+    message = r"own.json: expected JSON in UTF-8; .*can't decode byte 0xff in position 9"
+    with pytest.raises(SourceError, match=message):
         list(document_rows(tmp_path / "own.json"))
 
 

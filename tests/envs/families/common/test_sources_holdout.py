@@ -47,7 +47,7 @@ def test_an_environment_of_a_file_or_of_a_folder_with_one_split_has_both_parts(t
         split: {*envs.make("gsm8k", source=source, split=split, holdout=0.25).tasks}
         for split in ("train", "evaluation")
     }
-    assert [len(one) for one in parts.values()] == [6, 2]
+    assert [len(value) for value in parts.values()] == [6, 2]
     assert not parts["train"] & parts["evaluation"]
     assert len(envs.make("gsm8k", source=source, holdout=0.25, tasks=3).tasks) == 3
 

@@ -27,7 +27,7 @@ ROW = {"task_id": "Own/1", "prompt": PROMPT, "entry_point": "tidy", "test": CHEC
 
 @pytest.fixture(scope="session")
 def tidy(tmp_path_factory: pytest.TempPathFactory) -> Task:
-    """A list is to be sorted and doubled; the task has four tests."""
+    """Return a task to sort and double a list, with four tests."""
     file = tmp_path_factory.mktemp("own") / "own.jsonl"
     file.write_text(json.dumps(ROW))
     return BENCHMARK.load(file)[0]

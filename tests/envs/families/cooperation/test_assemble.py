@@ -89,16 +89,16 @@ def test_a_decorated_function_is_one(head):
     ],
 )
 def test_a_function_that_is_no_python_has_its_lines_and_no_tree(reply, gives):
-    found = find(reply, "aux")
-    assert found.module is None and found.function is None and found.returns == gives
-    assert found.code.startswith("def aux(x") and "That" not in found.code
+    result = find(reply, "aux")
+    assert result.module is None and result.function is None and result.returns == gives
+    assert result.code.startswith("def aux(x") and "That" not in result.code
     assert not assemble(reply, MAIN, "main").is_python
 
 
 def test_a_function_in_too_long_a_text_is_found_by_its_lines():
     words = "It is a long story. " * 50_000
-    found = find(f"{words}\n{AUX}\n{words}", "aux")
-    assert found.function is not None and found.code == AUX
+    result = find(f"{words}\n{AUX}\n{words}", "aux")
+    assert result.function is not None and result.code == AUX
 
 
 def test_a_function_that_is_too_long_is_none():

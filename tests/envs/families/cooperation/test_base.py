@@ -28,9 +28,9 @@ def test_what_is_no_python_has_an_outcome_of_its_own(tidy):
 def test_nothing_commits_and_each_agent_hears_of_its_own(tidy):
     assert BENCHMARK.committed(MAIN) is None
     score = BENCHMARK.score(tidy, {"auxiliary_0": AUX, "main_0": MAIN})
-    heard = BENCHMARK.findings(tidy, score, ("auxiliary_0", "main_0"))
-    assert heard["auxiliary_0"].startswith("Your function aux was found.")
-    assert heard["main_0"].startswith("Your function tidy was found.")
+    feedback = BENCHMARK.findings(tidy, score, ("auxiliary_0", "main_0"))
+    assert feedback["auxiliary_0"].startswith("Your function aux was found.")
+    assert feedback["main_0"].startswith("Your function tidy was found.")
 
 
 def test_tests_have_a_time_and_settings_a_range(tidy):

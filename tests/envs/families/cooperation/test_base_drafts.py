@@ -14,12 +14,12 @@ WORTH = {(0, 0): 4.0, (0, 1): 3.5, (0, 2): 2.5, (3, 2): 2.1, (0, 5): 0.4, (3, 5)
 
 def test_every_role_has_its_drafts_the_best_first():
     item = items(0, 1, "train", level=3)[0]
-    found = drafts(item)
-    assert {role: len(texts) for role, texts in found.items()} == {"auxiliary": 4, "main": 6}
-    assert found["auxiliary"][0].startswith("def aux(v):")
-    assert "aux(v)" in found["main"][0] and f"def {item.puzzle.name}(v):" in found["main"][0]
-    assert len({*found["auxiliary"], *found["main"]}) == 10
-    assert drafts(item) == found
+    result = drafts(item)
+    assert {role: len(texts) for role, texts in result.items()} == {"auxiliary": 4, "main": 6}
+    assert result["auxiliary"][0].startswith("def aux(v):")
+    assert "aux(v)" in result["main"][0] and f"def {item.puzzle.name}(v):" in result["main"][0]
+    assert len({*result["auxiliary"], *result["main"]}) == 10
+    assert drafts(item) == result
 
 
 @pytest.mark.parametrize(("pair", "worth"), WORTH.items())

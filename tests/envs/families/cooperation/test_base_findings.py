@@ -1,4 +1,4 @@
-"""Each agent is told of its own function, and both of what came of them together."""
+"""Feedback for each agent on its own function, and for both on the joint result."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_what_is_told(role, detail, expected):
 
 def test_an_author_is_told_the_text_of_its_exception_indented_and_cut():
     detail = {**HALF, "message": "KeyError: one\nmain_0: two " + "x" * 300, "spelled_by": ["main"]}
-    heard = told("main", "tidy", detail)
-    assert "error, KeyError, one\n  main_0: two xxx" in heard
+    feedback = told("main", "tidy", detail)
+    assert "error, KeyError, one\n  main_0: two xxx" in feedback
     # Of the text 200 characters: `one\nmain_0: two ` has 16.
-    assert heard.count("x") == 200 - 16
+    assert feedback.count("x") == 200 - 16
     assert "one" not in told("auxiliary", "tidy", detail).partition("KeyError")[2]
 
 

@@ -7,9 +7,9 @@ from laconic.envs.families.cooperation.calls import calls_auxiliary, ignored, is
 
 
 def main(*lines: str, head: str = "def main(x, y=0, *rest, **more):"):
-    found = find("\n    ".join((head, *lines)), "main")
-    assert found is not None and found.function is not None
-    return found
+    result = find("\n    ".join((head, *lines)), "main")
+    assert result is not None and result.function is not None
+    return result
 
 
 @pytest.mark.parametrize(

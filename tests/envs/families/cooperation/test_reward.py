@@ -25,7 +25,7 @@ RECURSIVE = "def aux(xs):\n    return aux(xs)"
 
 
 def main(*lines: str, head: str = "def tidy(xs):") -> str:
-    """A main function of these lines."""
+    """Return a main function of these lines."""
     return "\n    ".join((head, *lines))
 
 
@@ -99,7 +99,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
 
 @pytest.fixture(scope="module")
 def scores(tidy: Task) -> list[Score]:
-    """The score of every program of the table."""
+    """Return the score of every program of the table."""
 
     def score(pair: tuple[str, str, tuple[float, ...]]) -> Score:
         return BENCHMARK.score(tidy, {"auxiliary_0": pair[0], "main_0": pair[1]})

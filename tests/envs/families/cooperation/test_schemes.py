@@ -1,4 +1,4 @@
-"""The four cooperation schemes on hand-written examples of each, and on what shows none."""
+"""The four cooperation schemes on hand-written examples, and on programs that show none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function does with the result of another one, on small functions."""
+"""Use of another function's result, on small functions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def read(*lines: str) -> Reading:
 
 def test_outcomes_are_followed_through_names_and_choices():
     outcomes = read("r = 1 if x else aux(x)", "return r or 3").outcomes
-    assert [ast.unparse(one) for one in outcomes] == ["1", "aux(x)", "3"]
+    assert [ast.unparse(outcome) for outcome in outcomes] == ["1", "aux(x)", "3"]
     # A name that is given itself is not followed for ever.
     assert read("y = y", "return y").outcomes
     # What a function inside gives back is its own.
-    assert [ast.unparse(one) for one in read("def g():", "    return 1", "return 2").outcomes] == [
-        "2"
-    ]
+    assert [
+        ast.unparse(outcome) for outcome in read("def g():", "    return 1", "return 2").outcomes
+    ] == ["2"]
     assert read("pass").outcomes == []
 
 
@@ -46,8 +46,8 @@ def test_names_of_the_result_are_followed():
     ],
 )
 def test_where_the_result_stands(lines, judged, caught, before_or):
-    found = read(*lines)
-    assert (found.judged, found.caught, found.before_or) == (judged, caught, before_or)
+    result = read(*lines)
+    assert (result.judged, result.caught, result.before_or) == (judged, caught, before_or)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_where_the_result_stands(lines, judged, caught, before_or):
     ],
 )
 def test_what_is_done_before_and_after_a_call(lines, splits, prepares, finishes):
-    found = read(*lines)
-    assert (found.splits, found.prepares) == (splits, prepares)
-    assert found.finishes(or_too=True) == finishes
+    result = read(*lines)
+    assert (result.splits, result.prepares) == (splits, prepares)
+    assert result.finishes(or_too=True) == finishes
 
 
 def test_a_check_gives_back_truth_values_only():
@@ -79,8 +79,8 @@ def test_a_check_gives_back_truth_values_only():
 
 
 def test_what_is_computed_and_what_is_handed_back():
-    found = read("r = aux(x)", "return r if r else x + 1")
-    first, second = found.outcomes
-    assert found.hands_back(first) and not found.computes(first)
-    assert found.computes(second) and not found.hands_back(second)
-    assert not found.computes(ast.parse("len", mode="eval").body)
+    result = read("r = aux(x)", "return r if r else x + 1")
+    first, second = result.outcomes
+    assert result.hands_back(first) and not result.computes(first)
+    assert result.computes(second) and not result.hands_back(second)
+    assert not result.computes(ast.parse("len", mode="eval").body)

@@ -37,7 +37,7 @@ def test_a_program_cannot_forge_results():
 
 def passed(test: str, code: str) -> list[bool]:
     pieces = split(test, "f")
-    return [sandbox.run(sandbox.Program(code, (one,), ("f",))).passed for one in pieces]
+    return [sandbox.run(sandbox.Program(code, (block,), ("f",))).passed for block in pieces]
 
 
 def test_every_assert_about_the_candidate_is_one_test():

@@ -1,4 +1,4 @@
-"""Generated posts and abstracts, and what their drafts are worth in pairs."""
+"""Generated posts and abstracts, and the scores of pairs of drafts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tasks(name: str, count: int = 300) -> tuple[Task, ...]:
 
 
 def values(name: str, task: Task) -> Mapping[tuple[int, int], float]:
-    """What every pair of drafts is worth."""
+    """Return the score of every pair of drafts."""
     benchmark = envs.benchmark(name)
     first, second = benchmark.roles
     return {
@@ -41,18 +41,18 @@ def values(name: str, task: Task) -> Mapping[tuple[int, int], float]:
 @both
 def test_the_best_pair_is_close_to_the_maximum_and_no_pair_is_better(name: str) -> None:
     for task in tasks(name):
-        found = values(name, task)
-        assert found[0, 0] == max(found.values()) >= 2.7, task
+        result = values(name, task)
+        assert result[0, 0] == max(result.values()) >= 2.7, task
 
 
 @pytest.mark.slow
 @both
 def test_drafts_stand_best_first_beside_the_best_of_the_other(name: str) -> None:
-    found = [values(name, task) for task in tasks(name)]
+    results = [values(name, task) for task in tasks(name)]
     for side in (0, 1):
-        count = 1 + max(pair[side] for pair in found[0])
+        count = 1 + max(pair[side] for pair in results[0])
         worth = [
-            mean(pairs[(place, 0) if side == 0 else (0, place)] for pairs in found)
+            mean(pairs[(place, 0) if side == 0 else (0, place)] for pairs in results)
             for place in range(count)
         ]
         assert count >= 4
@@ -128,13 +128,13 @@ def test_no_two_tasks_are_equal_and_fewer_are_the_first_of_more(name: str) -> No
 
 def test_no_story_is_in_both_parts_whatever_is_said_beside_it() -> None:
     def stories(split: Any, level: int) -> set[str]:
-        kept = set()
+        places = set()
         for task in posts.generate(3, 400, split, level):
             text = task.question
             for aside in posts.ASIDES:
                 text = text.replace(f"{aside} ", "").replace(f" {aside}", "")
-            kept.add(text)
-        return kept
+            places.add(text)
+        return places
 
     for level in (1, 2, 3):
         assert {split_of(text) for text in stories("train", level)} == {"train"}

@@ -23,9 +23,9 @@ LONG = (
 
 def told(levels: Levels, *texts: str) -> tuple[str, str]:
     agents = [f"{role}_0" for role in levels.roles]
-    found = grading.score(levels, dict(zip(agents, texts, strict=True)))
-    said = grading.findings(levels, found.detail, agents)
-    return said[agents[0]], said[agents[1]]
+    score = grading.score(levels, dict(zip(agents, texts, strict=True)))
+    feedback = grading.findings(levels, score.detail, agents)
+    return feedback[agents[0]], feedback[agents[1]]
 
 
 def test_texts_of_one_role_are_joined_by_line_breaks_in_the_order_of_agents() -> None:
@@ -44,25 +44,25 @@ def test_agents_of_one_role_are_graded_as_one() -> None:
 
 def test_a_missing_agent_counts_as_the_empty_text() -> None:
     for answers in ({}, {"detailed_0": LONG}, {"concise_0": SHORT}, {"solver_0": LONG}):
-        found = tldr.BENCHMARK.score(TASK, answers)
-        assert (found.value, found.solved) == (0.0, False)
-        assert found.detail["stopped"] == "length"
+        score = tldr.BENCHMARK.score(TASK, answers)
+        assert (score.value, score.solved) == (0.0, False)
+        assert score.detail["stopped"] == "length"
 
 
 def test_a_score_says_what_each_level_earned() -> None:
-    found = tldr.BENCHMARK.score(TASK, {"concise_0": SHORT, "detailed_0": LONG})
+    score = tldr.BENCHMARK.score(TASK, {"concise_0": SHORT, "detailed_0": LONG})
     # Four kinds of connectives: order, contrast, time (then), cause; 0.4 * 0.55 + 0.6.
-    assert found.detail["points"] == {
+    assert score.detail["points"] == {
         "length": 0.5,
         "length_ratio": 1.0,
         "word_ratio": 0.5,
         "style": pytest.approx(0.82),
     }
-    assert found.value == pytest.approx(2.82) and found.solved
-    assert found.answer == f"{SHORT}\n\n{LONG}"
+    assert score.value == pytest.approx(2.82) and score.solved
+    assert score.answer == f"{SHORT}\n\n{LONG}"
     # aunt sold old boat refuses pay; first aunt borrowed boat weekend lake june sold feel sad
     # grandfather built love: 6 and 13 words, 3 of them in both.
-    measured = found.detail["found"]
+    measured = score.detail["found"]
     assert measured["words"] == (11, 29)
     assert measured["length_ratio"] == len(LONG) / len(SHORT)
     assert measured["word_ratio"] == 13 / 6
@@ -73,9 +73,9 @@ def test_a_score_says_what_each_level_earned() -> None:
 def test_as_many_points_as_are_needed_solve_and_fewer_do_not() -> None:
     # Two of four words are shared: 0.5 + 1 + 0.5 + 0.6 * 0.5 / 0.6 = 2.5, and 2.49 for 0.61.
     answers = {"concise_0": "apple boat", "detailed_0": "apple boat river stone"}
-    for wanted, solved in ((0.6, True), (0.61, False)):
+    for expected, solved in ((0.6, True), (0.61, False)):
         levels = Levels(
-            ("concise", "detailed"), (1, 9), Plateau(0, 1), Plateau(0, 1), wanted, False
+            ("concise", "detailed"), (1, 9), Plateau(0, 1), Plateau(0, 1), expected, False
         )
         graded = grading.score(levels, answers)
         assert graded.solved is solved
@@ -120,14 +120,14 @@ def test_style_is_told_in_kinds_of_connectives_and_shared_words() -> None:
     )
     assert "more kinds earn more" not in concise
     (task,) = arxiv.BENCHMARK.generate(0, 1)
-    for said in told(arxiv.LEVELS, task.drafts["background"][1], task.drafts["method"][1]):
-        assert "both texts have connectives of" in said and "more kinds earn more" in said
+    for message in told(arxiv.LEVELS, task.drafts["background"][1], task.drafts["method"][1]):
+        assert "both texts have connectives of" in message and "more kinds earn more" in message
 
 
 def test_findings_of_agents_that_do_not_write_are_left_out() -> None:
-    found = grading.score(tldr.LEVELS, {})
+    score = grading.score(tldr.LEVELS, {})
     agents = ["concise_0", "concise_1", "judge_0"]
-    assert list(grading.findings(tldr.LEVELS, found.detail, agents)) == agents[:2]
+    assert list(grading.findings(tldr.LEVELS, score.detail, agents)) == agents[:2]
 
 
 def test_level_feedback_reaches_the_agents_between_rounds() -> None:
@@ -168,9 +168,9 @@ def test_odd_replies_get_a_score_in_no_time(levels: Levels, text: str) -> None:
     agents = [f"{role}_0" for role in levels.roles]
     started = time.process_time()
     for texts in ((text, text), (text, LONG), (SHORT, text), (text, text + text[: len(text) // 2])):
-        found = grading.score(levels, dict(zip(agents, texts, strict=True)))
-        assert 0.0 <= found.value <= 2.98
-        assert len(grading.findings(levels, found.detail, agents)) == 2
+        score = grading.score(levels, dict(zip(agents, texts, strict=True)))
+        assert 0.0 <= score.value <= 2.98
+        assert len(grading.findings(levels, score.detail, agents)) == 2
     # Four pairs of texts.
     assert time.process_time() - started < 4.0
 
@@ -187,7 +187,7 @@ MORE = [
 ]
 JOINTS = "also but although because so first when for example if so that indeed overall".split()
 NONSENSE = {"concise_0": " ".join(OWN), "detailed_0": " ".join((*OWN, *JOINTS, *MORE))}
-"""A pair that nobody needs to read a post for."""
+"""Return a pair of texts that can be written without reading a post."""
 
 
 def test_nonsense_earns_everything_on_every_post_and_only_the_overlap_with_it_tells() -> None:

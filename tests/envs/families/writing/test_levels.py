@@ -36,8 +36,8 @@ def made(words: int, different: int, characters: int = 0, own: str = "", common:
 
 
 def points(levels: Levels, first: str, second: str) -> tuple[dict[str, float], str]:
-    found = grade(levels, first, second)
-    return dict(found.points), found.stopped
+    result = grade(levels, first, second)
+    return dict(result.points), result.stopped
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def points(levels: Levels, first: str, second: str) -> tuple[dict[str, float], s
 def test_each_text_has_to_have_so_many_words(levels: Levels, count: int, fits: bool) -> None:
     tried, other = made(count, 5), made(levels.words[0], 5)
     for pair in ((tried, other), (other, tried)):
-        found = grade(levels, *pair)
-        assert found.points["length"] == (0.5 if fits else 0.0)
-        assert (found.stopped == "length") is not fits
+        result = grade(levels, *pair)
+        assert result.points["length"] == (0.5 if fits else 0.0)
+        assert (result.stopped == "length") is not fits
         if not fits:
-            assert (found.value, list(found.points)) == (0.0, ["length"])
+            assert (result.value, list(result.points)) == (0.0, ["length"])
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_the_ratio_of_lengths_is_one_of_characters(
     levels: Levels, characters: int, earned: float | None
 ) -> None:
     first, second = made(128, 20, 1000), made(128, 20, characters)
-    found, stopped = points(levels, first, second)
-    assert found["length"] == 0.5
-    assert found["length_ratio"] == pytest.approx(earned or 0.0, abs=1e-12)
+    result, stopped = points(levels, first, second)
+    assert result["length"] == 0.5
+    assert result["length_ratio"] == pytest.approx(earned or 0.0, abs=1e-12)
     # A ramp's end earns nothing, and the next level is looked at all the same.
-    assert (stopped == "length_ratio") is (earned is None) is ("word_ratio" not in found)
+    assert (stopped == "length_ratio") is (earned is None) is ("word_ratio" not in result)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_the_ratio_of_vocabularies_is_one_of_different_words(
     # 1.6 times the characters is within both plateaus. Stop-words do not count.
     first = f"{made(128, 20, 989)} the was it"
     second = f"{made(128, different, 1591)} or an of"
-    found, stopped = points(levels, first, second)
-    assert found["length_ratio"] == 1.0
-    assert found["word_ratio"] == pytest.approx(0.5 * (earned or 0.0), abs=1e-12)
-    assert (stopped == "word_ratio") is (earned is None) is ("style" not in found)
+    result, stopped = points(levels, first, second)
+    assert result["length_ratio"] == 1.0
+    assert result["word_ratio"] == pytest.approx(0.5 * (earned or 0.0), abs=1e-12)
+    assert (stopped == "word_ratio") is (earned is None) is ("style" not in result)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_common_words_earn_up_to_six_tenths(
 ) -> None:
     first = made(128, first_words, 1000, "p", common)
     second = made(128, second_words, 1600, "q", common)
-    found, stopped = points(levels, first, second)
-    assert found["style"] == pytest.approx(earned, rel=1e-12)
+    result, stopped = points(levels, first, second)
+    assert result["style"] == pytest.approx(earned, rel=1e-12)
     assert stopped == ""
 
 
@@ -133,12 +133,12 @@ def test_common_words_earn_up_to_six_tenths(
 )
 @pytest.mark.parametrize("levels", [TLDR, ARXIV], ids=["tldr", "arxiv"])
 def test_connectives_earn_by_their_kinds(levels: Levels, kinds: int, earned: float) -> None:
-    said = " ".join(texts[0] for texts in list(CONNECTIVES.values())[:kinds])
+    text = " ".join(texts[0] for texts in list(CONNECTIVES.values())[:kinds])
     same = 40 if levels is ARXIV else 20
     first, second = made(128, same, 1000, "p"), made(128, 40, 1450, "q")
-    found, _ = points(levels, first, f"{second} {said} {'x' * (1598 - 1450 - len(said))}")
-    assert found["length_ratio"] == 1.0
-    assert found["style"] == pytest.approx(earned, rel=1e-12)
+    result, _ = points(levels, first, f"{second} {text} {'x' * (1598 - 1450 - len(text))}")
+    assert result["length_ratio"] == 1.0
+    assert result["style"] == pytest.approx(earned, rel=1e-12)
 
 
 def test_connectives_count_in_the_second_text_or_in_both() -> None:

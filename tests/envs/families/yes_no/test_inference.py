@@ -31,7 +31,7 @@ def narrow(random: Random, holds: bool) -> Problem:
 
 def test_yes_and_no_come_in_pairs_in_either_order() -> None:
     tasks = generator({1: [wide]})(0, 200, "train", 1, 0)
-    pairs = [(one.answer, two.answer) for one, two in zip(tasks[::2], tasks[1::2], strict=True)]
+    pairs = [(task.answer, two.answer) for task, two in zip(tasks[::2], tasks[1::2], strict=True)]
     assert set(pairs) == {("yes", "no"), ("no", "yes")}
     assert Counter(task.answer for task in generator({1: [wide]})(1, 7, "train", 1, 0))["yes"] in (
         3,

@@ -42,23 +42,23 @@ QUESTIONS = {
 
 
 def read(sentence: str) -> tuple[str, ...]:
-    """The kind of a fact and its words."""
+    """Return the kind of a fact and its words."""
     for kind, pattern in FACTS.items():
-        if found := re.fullmatch(pattern, sentence):
-            return kind, *found.groups()
+        if match := re.fullmatch(pattern, sentence):
+            return kind, *match.groups()
     raise AssertionError(sentence)
 
 
 def asked(question: str) -> tuple[list[str], str, Any]:
-    """The person with relations, the thing, and the row of `QUESTIONS`."""
+    """Return the person with relations, the thing, and the row of `QUESTIONS`."""
     for pattern, row in QUESTIONS.items():
-        if found := re.fullmatch(pattern, question):
-            return found["who"].split("'s "), found["thing"], row
+        if match := re.fullmatch(pattern, question):
+            return match["who"].split("'s "), match["thing"], row
     raise AssertionError(question)
 
 
 def reasoned(question: str, facts: list[str]) -> tuple[str, set[tuple[str, ...]]]:
-    """The answer by looking up facts, and the facts that were looked up; a gap is a KeyError."""
+    """Return the answer from the facts, and the facts used; a gap raises KeyError."""
     base = {read(fact)[:-1]: read(fact)[-1] for fact in facts}
     assert len(base) == len(facts), "two facts about one subject"
     (who, *relations), thing, (of_person, of_thing, holds) = asked(question)

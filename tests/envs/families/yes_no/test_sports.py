@@ -34,18 +34,18 @@ QUESTION = re.compile(
 
 
 def read(sentence: str) -> tuple[str, ...]:
-    """The kind of a fact and its words."""
+    """Return the kind of a fact and its words."""
     for kind, pattern in FACTS.items():
         # Whoever is no athlete's first name.
-        if (found := re.fullmatch(pattern, sentence)) and (
+        if (match := re.fullmatch(pattern, sentence)) and (
             kind == "action" or not sentence.startswith("Whoever ")
         ):
-            return kind, *found.groups()
+            return kind, *match.groups()
     raise AssertionError(sentence)
 
 
 def reasoned(question: str, facts: list[str]) -> tuple[str, set[tuple[str, ...]]]:
-    """The answer by looking up facts, and the facts that were looked up; a gap is a KeyError."""
+    """Return the answer from the facts, and the facts used; a gap raises KeyError."""
     base = {read(fact)[:-1]: read(fact)[-1] for fact in facts}
     assert len(base) == len(facts), "two facts about one subject"
     words = QUESTION.fullmatch(question)
@@ -92,22 +92,22 @@ def test_the_working_puts_the_sports_beside_each_other(tasks: tuple[Task, ...]) 
         same = len(set(sports.split(", "))) == 1
         assert verdict == ("same." if task.answer == "yes" else "different.")
         assert same == (task.answer == "yes")
-        told = {read(fact)[-1] for fact in needed(task) if read(fact)[0] != "member"}
-        assert set(sports.split(", ")) == told
+        names = {read(fact)[-1] for fact in needed(task) if read(fact)[0] != "member"}
+        assert set(sports.split(", ")) == names
 
 
 def test_an_action_has_no_sport_of_its_own() -> None:
     """Else a team learns the sports of actions by heart, and to tell them is of no use."""
-    seen: dict[str, set[str]] = defaultdict(set)
+    records: dict[str, set[str]] = defaultdict(set)
     for task in generate(0, 5_000, "train", 1):
         for kind, subject, sport in map(read, task.statements):
             if kind == "action":
                 verb, _, move = subject.split()
-                seen[verb].add(sport)
-                seen[move].add(sport)
-    assert seen.keys() == {*VERBS, *MOVES}
+                records[verb].add(sport)
+                records[move].add(sport)
+    assert records.keys() == {*VERBS, *MOVES}
     # About 80 facts for a move; the chance that one of 12 sports is missing is below 1 %.
-    assert min(len(sports) for sports in seen.values()) > 9
+    assert min(len(sports) for sports in records.values()) > 9
 
 
 @pytest.mark.parametrize(("level", "facts"), [(1, 2), (2, 3), (3, 4)])

@@ -52,10 +52,10 @@ def test_wishes_within_the_stock_are_granted_and_others_share_all_of_it(grant):
     assert grant((10, 0, 90), 100, generator) == [10, 0, 90]
     # Where nothing has to be dealt, nothing is drawn.
     assert generator.bit_generator.state == before
-    for wanted in ((60, 60), (100, 1, 0), (10**6, 10**6, 3), (1,) * 101):
-        granted = grant(wanted, 100, generator)
+    for requested in ((60, 60), (100, 1, 0), (10**6, 10**6, 3), (1,) * 101):
+        granted = grant(requested, 100, generator)
         assert sum(granted) == 100
-        assert all(0 <= got <= one for got, one in zip(granted, wanted, strict=True))
+        assert all(0 <= got <= one for got, one in zip(granted, requested, strict=True))
 
 
 def test_proportional_shares_by_hand():
@@ -63,9 +63,9 @@ def test_proportional_shares_by_hand():
     assert proportional((10, 20, 10), 30, np.random.default_rng(0)) == [8, 15, 7]
 
 
-def dealt(wanted, stock, random):
+def dealt(requested, stock, random):
     """Units given one by one to who still wants some, in another way than the product's."""
-    pool = list(wanted)
+    pool = list(requested)
     got = [0] * len(pool)
     while stock:
         place = random.randrange(len(pool))
@@ -76,10 +76,10 @@ def dealt(wanted, stock, random):
 
 
 def test_the_lottery_has_the_mean_of_an_independent_simulation():
-    wanted, stock, draws = (5, 30, 40, 12, 0), 60, 2000
+    expected, stock, draws = (5, 30, 40, 12, 0), 60, 2000
     generator, random = np.random.default_rng(0), Random(1)
-    ours = np.array([lottery(wanted, stock, generator) for _ in range(draws)])
-    theirs = np.array([dealt(wanted, stock, random) for _ in range(draws)])
+    ours = np.array([lottery(expected, stock, generator) for _ in range(draws)])
+    theirs = np.array([dealt(expected, stock, random) for _ in range(draws)])
     error = np.sqrt((ours.var(0) + theirs.var(0)) / draws)
     # Five 99.9 % intervals.
     assert (np.abs(ours.mean(0) - theirs.mean(0)) <= 3.3 * error + 1e-9).all()
@@ -168,19 +168,19 @@ def test_recorded_months_come_out_as_they_were():
     for run in runs:
         env.reset(seed=0)
         for row in run["rounds"]:
-            wanted = dict(zip(env.possible_agents, row["wanted"].values(), strict=True))
+            expected = dict(zip(env.possible_agents, row["wanted"].values(), strict=True))
             caught = dict(zip(env.possible_agents, row["caught"].values(), strict=True))
             assert env.world_state.stock == row["before"], run["run"]
-            env.step({agent: f"> catch {one:g}" for agent, one in wanted.items()})
+            env.step({agent: f"> catch {one:g}" for agent, one in expected.items()})
             month = env.world_state.months[-1]
             assert (month.before, month.after) == (row["before"], row["after"])
-            assert month.requested == wanted
-            if sum(wanted.values()) <= row["before"]:
+            assert month.requested == expected
+            if sum(expected.values()) <= row["before"]:
                 assert month.caught == caught
             else:
                 short += 1
                 assert sum(month.caught.values()) == sum(caught.values()) == row["before"]
-                assert all(month.caught[agent] <= wanted[agent] for agent in wanted)
+                assert all(month.caught[agent] <= expected[agent] for agent in expected)
             months += 1
         # A run that is longer here was interrupted there.
         over = row["after"] < 5 or row["round"] == 11

@@ -159,8 +159,8 @@ def test_a_key_is_taken_out_before_a_body_is_cut():
     body = b"x" * 296 + b"secret-123 and more"
     with pytest.raises(UnusableAnswerError) as caught:
         read(body, "secret-123")
-    for shown in (show(body, "secret-123"), str(caught.value)):
-        assert "secr" not in shown and "***" in shown
+    for output in (show(body, "secret-123"), str(caught.value)):
+        assert "secr" not in output and "***" in output
 
 
 @pytest.mark.parametrize("count", [True, 2.0, "3", 10**400])

@@ -1,4 +1,4 @@
-"""Faults of a server: which requests are repeated, what ends the run, and what is kept."""
+"""Faults of a server: repeated requests, errors that end the run, and kept answers."""
 
 from __future__ import annotations
 
@@ -147,10 +147,10 @@ def test_a_retry_after_of_an_hour_ends_the_run(fault_server, client):
 
 
 def test_requests_keep_a_pace(fault_server, client):
-    begun = time.monotonic()
+    start_time = time.monotonic()
     assert len(dict(client(requests_per_minute=1200).stream(bodies(5)))) == 5
     # Five starts, 50 ms apart; a busy machine may bring one late, and none early.
-    arrivals = [at - begun for at in sorted(fault_server.times)]
+    arrivals = [at - start_time for at in sorted(fault_server.times)]
     assert all(at >= 0.05 * place for place, at in enumerate(arrivals))
 
 
@@ -170,19 +170,19 @@ def test_answers_before_and_beside_a_failure_are_not_lost(fault_server, client):
 def test_giving_up_does_not_wait_for_the_next_attempt_of_another_request(fault_server, client):
     fault_server.faults.extend(["429 30", "404"])
     fault_server.seconds = 0.05
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ServerError, match="HTTP 404"):
         list(client(concurrency=2).stream(bodies(20)))
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - start_time < 5
 
 
 def test_a_failure_after_giving_up_is_not_repeated(fault_server, client):
     # The second request fails while the first is still waiting for a failure of its own.
     fault_server.faults.extend(["slow 0.5", "404"])
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ServerError, match="HTTP 404"):
         list(client(concurrency=2, timeout_seconds=0.3).stream(bodies(2)))
-    assert fault_server.calls == 2 and time.monotonic() - begun < 5
+    assert fault_server.calls == 2 and time.monotonic() - start_time < 5
 
 
 def test_a_reader_that_stops_early_stops_the_requests(fault_server, client):
@@ -229,8 +229,8 @@ def test_the_key_is_in_no_log_and_no_traceback(fault_server, client, monkeypatch
     with caplog.at_level(logging.DEBUG), pytest.raises(ServerError) as caught:
         ask(client("MY_KEY"))
     assert caplog.records
-    shown = caplog.text + "".join(traceback.format_exception(caught.value))
-    assert "HTTP 400" in shown and "secr" not in shown
+    output = caplog.text + "".join(traceback.format_exception(caught.value))
+    assert "HTTP 400" in output and "secr" not in output
 
 
 def test_settings_that_the_library_reads_from_the_environment_are_not_sent(

@@ -62,8 +62,10 @@ def test_equal_seeds_make_equal_weights(env, team):
     again = NewTeam(model_config=CONFIG, seed=1).policies(env)["solver_0"]
     other = NewTeam(model_config=CONFIG, seed=2).policies(env)["solver_0"]
     mine = team[1]["solver_0"].weights()
-    assert all(torch.equal(mine[name], one) for name, one in again.weights().items())
-    assert not all(torch.equal(mine[name], one) for name, one in other.weights().items())
+    assert all(torch.equal(mine[name], parameter) for name, parameter in again.weights().items())
+    assert not all(
+        torch.equal(mine[name], parameter) for name, parameter in other.weights().items()
+    )
 
 
 def test_what_a_warm_start_left_speaks_again(env, team, tmp_path):
@@ -75,7 +77,10 @@ def test_what_a_warm_start_left_speaks_again(env, team, tmp_path):
     loaded = again.policies(env)
     assert list(loaded) == env.possible_agents
     mine = policy.weights()
-    assert all(torch.equal(mine[name], one) for name, one in loaded["solver_0"].weights().items())
+    assert all(
+        torch.equal(mine[name], parameter)
+        for name, parameter in loaded["solver_0"].weights().items()
+    )
 
 
 def test_an_environment_without_tasks_teaches_no_words():

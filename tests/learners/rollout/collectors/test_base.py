@@ -1,4 +1,4 @@
-"""What is asked of a collector, and what one that a user brings has by default."""
+"""Interface of a collector, and defaults of a user's own collector."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def test_a_collector_that_is_complete_stays_as_it_is():
 
 
 def test_a_function_has_the_defaults():
-    found = as_collector(lambda *arguments, seed: [arguments, seed])
-    assert isinstance(found, Collector) and found("a", "b", seed=1) == [("a", "b"), 1]
-    assert found.members(8) == 8 and found.state_dict() == {} and found.metrics == {}
-    assert found.credit is None and found.unit is None and found.kind == "function"
-    found.load_state_dict({"anything": 1})
+    result = as_collector(lambda *arguments, seed: [arguments, seed])
+    assert isinstance(result, Collector) and result("a", "b", seed=1) == [("a", "b"), 1]
+    assert result.members(8) == 8 and result.state_dict() == {} and result.metrics == {}
+    assert result.credit is None and result.unit is None and result.kind == "function"
+    result.load_state_dict({"anything": 1})
     assert Independent().play is collect
 
 
@@ -39,10 +39,10 @@ def test_what_an_object_of_a_users_own_has_is_used():
         def load_state_dict(self, state):
             self.metrics = dict(state)
 
-    found = as_collector(Twice())
-    assert found.unit == "reply" and found.credit is None and found.members(3) == 3
-    found(seed=0)
-    found(seed=0)
-    assert found.metrics == found.state_dict() == {"calls": 2.0} and found.kind == "Twice"
-    found.load_state_dict({"calls": 7.0})
-    assert found.metrics == {"calls": 7.0}
+    result = as_collector(Twice())
+    assert result.unit == "reply" and result.credit is None and result.members(3) == 3
+    result(seed=0)
+    result(seed=0)
+    assert result.metrics == result.state_dict() == {"calls": 2.0} and result.kind == "Twice"
+    result.load_state_dict({"calls": 7.0})
+    assert result.metrics == {"calls": 7.0}

@@ -1,4 +1,4 @@
-"""AT-GRPO's tree: who draws candidates from which state, which goes on, and what is trained."""
+"""AT-GRPO's tree: candidates of each state, the chosen ones, and trained turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from laconic.learners.training.sequences import sequences_of
 
 
 class Deck:
-    """Samples what comes next from each agent's deck of each round; greedily, says "left right"."""
+    """Takes the next reply from each agent's deck of each round; greedily, says "left right"."""
 
     def __init__(self, **decks: Sequence[Sequence[str]]) -> None:
         self.decks = {agent: [list(words) for words in rounds] for agent, rounds in decks.items()}
@@ -110,7 +110,7 @@ def test_only_candidates_are_trained_each_once(groups):
 
 
 def test_candidates_are_compared_with_those_of_their_agent_and_round(groups):
-    made = [
+    sequences = [
         sequences_of(
             group,
             credit=own,
@@ -121,14 +121,14 @@ def test_candidates_are_compared_with_those_of_their_agent_and_round(groups):
     ]
 
     def advantages(round: int, agent: str) -> list[float]:
-        of_round = [one for group in made[3 * round : 3 * round + 3] for one in group]
+        of_round = [one for group in sequences[3 * round : 3 * round + 3] for one in group]
         return [one.advantage for one in of_round if one.agent == agent]
 
     # Round 0, what all are paid later drops out. x costs 2, 1, 1: the mean is -4/3.
     assert advantages(0, "x_0") == pytest.approx([-2 / 3, 1 / 3, 1 / 3])
     # Round 1: z is paid -1, 6 - 3 and 6 - 2; the mean is 2.
     assert advantages(1, "z_0") == pytest.approx([-3.0, 1.0, 2.0])
-    later = [one for group in made[3:] for one in group]
+    later = [one for group in sequences[3:] for one in group]
     assert {one.round for one in later} == {1}
     # What was said before is context.
     assert all(one.generated == (False, False, False, False, True, True) for one in later)

@@ -1,4 +1,4 @@
-"""Which collector a learner ends up with."""
+"""Collectors of learners by credit and unit."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def test_a_learner_credits_every_message(make_env, make_policy, credit, unit):
     )
     for group in groups:
         turns = {(i, t.agent, t.round): t for i, e in enumerate(group.episodes) for t in e.turns}
-        for one in learner.sequences(group):
-            covered = range(2) if one.round is None else [one.round]
-            mine = [turns.get((one.episode, one.agent, round)) for round in covered]
-            assert one.return_to_go == sum(
+        for sequence in learner.sequences(group):
+            covered = range(2) if sequence.round is None else [sequence.round]
+            mine = [turns.get((sequence.episode, sequence.agent, round)) for round in covered]
+            assert sequence.return_to_go == sum(
                 turn.credit.task - turn.credit.cost for turn in mine if turn
             )
     assert learner.update(groups)["replays"] > 0

@@ -19,7 +19,7 @@ TIGHT = {"rounds": 3, "budget": Budget(message=5, round=12), "reward": Reward(pr
 
 
 def without_logprobs(episode: Episode) -> Episode:
-    """What is compared bit for bit; a batch of another shape may round a probability otherwise."""
+    """Return the part of an episode that is compared bit for bit; probabilities may be rounded."""
     turns = (
         replace(turn, behavior_logprobs=(0.0,) * len(turn.reply_ids)) for turn in episode.turns
     )
@@ -78,9 +78,9 @@ def test_silence_frees_the_room_that_a_message_took(make_env):
     silenced = Replay(start, episode, 0, {speaker: ""})
     (changed,), played = replayed(Players([env], policies), [silenced], seed=0)
     assert played == 1
-    said = {message.agent: message.tokens for message in env.messages if message.round == 0}
-    assert said[speaker] == 0
-    assert sum(said.values()) == 8
+    tokens = {message.agent: message.tokens for message in env.messages if message.round == 0}
+    assert tokens[speaker] == 0
+    assert sum(tokens.values()) == 8
     assert team_parts(changed) == pytest.approx(team_parts(episode))
 
 

@@ -15,10 +15,10 @@ from laconic.learners.rollout.play import Start
 def shared(
     values: Mapping[str, float], speakers: Sequence[str], samples: int = 4, seed: int = 0
 ) -> dict[str, float]:
-    """Worths from values named by the initials of who speaks ("" for nobody)."""
+    """Return Shapley values; `values` is keyed by the speakers' initials ("" for silence)."""
     weights = shares(speakers, np.random.default_rng(seed), samples=samples)
     return {
-        agent: sum(weight * values["".join(sorted(said))] for said, weight in each.items())
+        agent: sum(weight * values["".join(sorted(members))] for members, weight in each.items())
         for agent, each in weights.items()
     }
 
@@ -62,20 +62,22 @@ def test_sampled_credits_add_up_too_and_are_right_on_average():
     # Of four speakers d adds 8 to everything, and a and b make 12 together.
     speakers = ["a", "b", "c", "d"]
     sets = ["".join(s for i, s in enumerate(speakers) if mask >> i & 1) for mask in range(16)]
-    values = {said: 12.0 * ({"a", "b"} <= set(said)) + 8.0 * ("d" in said) for said in sets}
-    drawn = [shared(values, speakers, samples=2, seed=seed) for seed in range(200)]
-    assert all(sum(each.values()) == pytest.approx(20.0) for each in drawn)
-    assert all(each["c"] == 0.0 and each["d"] == pytest.approx(8.0) for each in drawn)
+    values = {
+        members: 12.0 * ({"a", "b"} <= set(members)) + 8.0 * ("d" in members) for members in sets
+    }
+    draws = [shared(values, speakers, samples=2, seed=seed) for seed in range(200)]
+    assert all(sum(each.values()) == pytest.approx(20.0) for each in draws)
+    assert all(each["c"] == 0.0 and each["d"] == pytest.approx(8.0) for each in draws)
     # The mean of 400 orders, each 0 or 12: standard error 0.3.
-    assert np.mean([each["a"] for each in drawn]) == pytest.approx(6.0, abs=1.0)
-    assert len({each["a"] for each in drawn}) > 1
+    assert np.mean([each["a"] for each in draws]) == pytest.approx(6.0, abs=1.0)
+    assert len({each["a"] for each in draws}) > 1
     assert shared(values, speakers, samples=100) == pytest.approx({"a": 6, "b": 6, "c": 0, "d": 8})
 
 
 def test_an_order_asks_for_no_more_than_its_sets():
     weights = shares(list("abcdefgh"), np.random.default_rng(0), samples=3)
-    asked = {said for each in weights.values() for said in each}
-    assert len(asked) <= 2 + 3 * 7
+    sets = {members for each in weights.values() for members in each}
+    assert len(sets) <= 2 + 3 * 7
 
 
 def test_equal_seeds_draw_equal_orders():

@@ -53,8 +53,8 @@ def test_a_message_is_credited_with_what_the_team_would_have_lost_without_it(
 def test_two_that_say_the_same_are_credited_with_only_their_price(relay, relayers):
     # Without either "left" nothing is lost but its price of 1.
     (group,) = measure(relay, relayers(z_0="left"))
-    found = credits(group.episodes[0])
-    assert found["x_0", 0] == found["z_0", 0] == (0.0, 1.0)
+    result = credits(group.episodes[0])
+    assert result["x_0", 0] == result["z_0", 0] == (0.0, 1.0)
 
 
 def test_nothing_but_the_credit_is_added(relay, relayers):
@@ -88,7 +88,7 @@ def test_later_rounds_are_played_on_greedily_unless_told_otherwise(relay, relaye
         policy = relayers()
         measure(relay, policy, greedy=greedy)
         # The two recorded episodes sample their six turns each.
-        assert [asked for _, asked in policy.asked[12:]] == [greedy] * len(policy.asked[12:])
+        assert [request for _, request in policy.asked[12:]] == [greedy] * len(policy.asked[12:])
         assert len(policy.asked) > 12
 
 

@@ -1,4 +1,4 @@
-"""The credit of what was thought: a thought goes with its message, and before silence it costs."""
+"""The credit of thoughts: a thought goes with its message, and before silence it costs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Thinkers:
     """The helper thinks and is silent; the solver thinks and answers."""
 
     def reply(self, requests, *, seed, greedy):
-        said = {"helper_0": Reply("", thought="abcd"), "solver_0": Reply("#### 7", thought="ab")}
-        return [said[one.agent] for one in requests]
+        replies = {"helper_0": Reply("", thought="abcd"), "solver_0": Reply("#### 7", thought="ab")}
+        return [replies[request.agent] for request in requests]
 
 
 @pytest.mark.parametrize(("weight", "helper", "solver"), [(1.0, 0.4, 0.2), (0.0, 0.0, 0.0)])
@@ -29,7 +29,7 @@ def test_credits_hold_the_price_of_thoughts(make_env, weight, helper, solver):
     policies = dict.fromkeys(env.possible_agents, Thinkers())
     (group,) = collector([env], policies, [Start(0, "fruit")], 2, seed=0)
     for episode in group.episodes:
-        found = {turn.agent: turn.credit for turn in episode.turns}
-        assert found["helper_0"] == pytest.approx((0.0, helper))
-        assert found["solver_0"] == pytest.approx((1.0, solver))
+        results = {turn.agent: turn.credit for turn in episode.turns}
+        assert results["helper_0"] == pytest.approx((0.0, helper))
+        assert results["solver_0"] == pytest.approx((1.0, solver))
         assert episode.tokens_thought == {"solver_0": 2, "helper_0": 4}

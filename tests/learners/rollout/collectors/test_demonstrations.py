@@ -73,21 +73,21 @@ def test_what_is_demonstrated_reads_back_as_what_was_said(policy, env):
 
 def test_demonstrations_have_the_very_form_of_a_rollout(policy, env):
     """The policy itself, made to say the same, reads the same tokens and is given the same."""
-    (shown,) = play([env], oracle(env, policy), STARTS[:1], seed=0)
-    said = {(turn.agent, turn.round): turn.message for turn in shown.turns}
+    (demonstration,) = play([env], oracle(env, policy), STARTS[:1], seed=0)
+    messages = {(turn.agent, turn.round): turn.message for turn in demonstration.turns}
 
     class Parrot(HFPolicy):
         def reply(self, requests, *, seed, greedy):
             replies = []
             for request in requests:
-                message = said[request.agent, len(request.history)]
+                message = messages[request.agent, len(request.history)]
                 ids = self.write(message)
                 replies.append(Reply(message, self.read(request), ids, (0.0,) * len(ids)))
             return replies
 
     parrot = Parrot(policy.model, policy.tokenizer, policy.sampling)
     (played,) = play([env], dict.fromkeys(env.possible_agents, parrot), STARTS[:1], seed=9)
-    assert played == shown
+    assert played == demonstration
 
 
 def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env):
@@ -104,7 +104,7 @@ def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env)
 def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, team):
     def trained(others: float) -> set[str]:
         groups = Taught(Teacher(), others)([env], team, STARTS, 4, seed=3)
-        turns = [turn for one in groups for episode in one.episodes for turn in episode.turns]
+        turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
         assert all(turn.reply_ids for turn in turns)
         return {turn.agent for turn in turns if turn.trained}
 
@@ -119,19 +119,19 @@ def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, tea
 def test_what_a_teacher_says_is_not_graded_where_that_waits_for_others(make_env, policy, slow):
     env = make_env(information="split")
     env.metadata = {**env.metadata, "slow_step": slow}
-    asked = []
+    calls = []
 
     class Watched(type(env.benchmark)):
         def score(self, task, answers):
-            asked.append(task.key)
+            calls.append(task.key)
             return super().score(task, answers)
 
     env.benchmark = Watched()
     policies = dict.fromkeys(env.possible_agents, policy)
     (group,) = Taught(others=1.0)([env], policies, STARTS[:1], 2, seed=0)
-    assert bool(asked) != slow
-    assert {one.solved is None for one in group.episodes} == {slow}
-    assert all(any(turn.message for turn in one.turns) for one in group.episodes)
+    assert bool(calls) != slow
+    assert {episode.solved is None for episode in group.episodes} == {slow}
+    assert all(any(turn.message for turn in episode.turns) for episode in group.episodes)
 
 
 def test_equal_calls_of_a_teacher_give_equal_groups(env, team):
@@ -142,8 +142,8 @@ def test_equal_calls_of_a_teacher_give_equal_groups(env, team):
 def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch, env, team):
     def episode(solved: bool, *tokens: int) -> Episode:
         turns = tuple(Turn(f"a_{i}", 0, "x", (1,), (2,), (0.0,)) for i, _ in enumerate(tokens))
-        said = {f"a_{i}": count for i, count in enumerate(tokens)}
-        return Episode("t", turns, {}, solved=solved, tokens_said=said)
+        counts = {f"a_{i}": count for i, count in enumerate(tokens)}
+        return Episode("t", turns, {}, solved=solved, tokens_said=counts)
 
     plays = {
         0: [episode(True, 5, 4), episode(True, 3, 4), episode(False, 0, 0), episode(True, 7, 0)],
@@ -155,13 +155,13 @@ def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch
     )
     collector = OwnBest()
     first, second = collector([env], team, STARTS, 4, seed=0)
-    assert [[turn.trained for turn in one.turns] for one in first.episodes] == [
+    assert [[turn.trained for turn in episode.turns] for episode in first.episodes] == [
         [False, False],
         [True, True],
         [False, False],
         [False, False],
     ]
-    assert not any(turn.trained for one in second.episodes for turn in one.turns)
+    assert not any(turn.trained for episode in second.episodes for turn in episode.turns)
     assert collector.metrics == {"imitated_groups": 1.0}
 
 
@@ -189,16 +189,16 @@ def recorded(tmp_path, env, policy):
 
 def test_recorded_episodes_are_said_again_in_the_policys_own_tokens(recorded, env, team, policy):
     groups = Recorded(recorded())([env], team, STARTS * 4, 2, seed=0)
-    shown = {one.task: one for one in play([env], oracle(env, policy), STARTS, seed=0)}
-    assert len(groups) == 8 and {one.task for one in groups} == shown.keys()
+    demonstration = {one.task: one for one in play([env], oracle(env, policy), STARTS, seed=0)}
+    assert len(groups) == 8 and {group.task for group in groups} == demonstration.keys()
     for group in groups:
         (taught,) = group.episodes
-        said = [
+        turns = [
             (turn.agent, turn.message, turn.prompt_ids, turn.reply_ids) for turn in taught.turns
         ]
-        assert said == [
+        assert turns == [
             (turn.agent, turn.message, turn.prompt_ids, turn.reply_ids)
-            for turn in shown[group.task].turns
+            for turn in demonstration[group.task].turns
         ]
         assert all(turn.trained for turn in taught.turns)
 
@@ -211,7 +211,9 @@ def test_what_goes_otherwise_here_is_not_imitated(recorded, env, team):
     collector = Recorded(recorded(otherwise))
     groups = collector([env], team, STARTS, 2, seed=0)
     assert collector.metrics == {"unfit_episodes": 2.0}
-    assert not any(turn.trained for one in groups for each in one.episodes for turn in each.turns)
+    assert not any(
+        turn.trained for group in groups for each in group.episodes for turn in each.turns
+    )
 
 
 def test_failures_and_strange_tasks_are_no_examples(recorded, env, team):

@@ -63,7 +63,7 @@ def test_without_a_marker_words_count_and_then_the_last_expression(
 
 def test_only_the_end_of_a_text_is_read_and_no_text_is_slow() -> None:
     assert commitment(r"\boxed{1}" + "x" * WINDOW) is None
-    begun = time.monotonic()
+    start_time = time.monotonic()
     for piece in (r"\boxed{", "{", "#### ", "answer is ", "$", "1,"):
         answer_in(piece * 50_000)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start_time < 10

@@ -7,7 +7,7 @@ import pytest
 from laconic.envs.families.mathematics.grading.compare import same, value_of
 
 
-def yes(gold: str, given: str) -> bool:
+def yes(gold: str, answer: str) -> bool:
     return True
 
 
@@ -16,7 +16,7 @@ def never(gold: str, given: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("gold", "given", "expected"),
+    ("gold", "answer", "expected"),
     [
         ("5", "5", True),
         ("", "", False),
@@ -32,19 +32,19 @@ def never(gold: str, given: str) -> bool:
         (",".join(["1"] * 41), ",".join(["1"] * 40 + ["1.0"]), False),
     ],
 )
-def test_rules_decide_without_algebra(gold: str, given: str, expected: bool) -> None:
-    assert same(gold, given, never) is expected
+def test_rules_decide_without_algebra(gold: str, answer: str, expected: bool) -> None:
+    assert same(gold, answer, never) is expected
 
 
 def test_expressions_without_structure_are_asked_about_the_reference_first() -> None:
-    asked = []
+    calls = []
 
-    def decide(gold: str, given: str) -> bool:
-        asked.append((gold, given))
+    def decide(gold: str, answer: str) -> bool:
+        calls.append((gold, answer))
         return True
 
     assert same("(x+1, 2)", "(1+x, 2)", decide)
-    assert asked == [("x+1", "1+x")]
+    assert calls == [("x+1", "1+x")]
 
 
 def test_a_number_asked_for_is_no_sum_that_gives_it() -> None:

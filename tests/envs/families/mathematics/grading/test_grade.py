@@ -123,14 +123,14 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("gold", "given"), EQUAL)
-def test_equal_answers_are_right(gold: str, given: str) -> None:
-    assert grade(gold, given).right
+@pytest.mark.parametrize(("gold", "answer"), EQUAL)
+def test_equal_answers_are_right(gold: str, answer: str) -> None:
+    assert grade(gold, answer).right
 
 
-@pytest.mark.parametrize(("gold", "given"), DIFFERENT)
-def test_different_answers_are_wrong(gold: str, given: str) -> None:
-    assert not grade(gold, given).right
+@pytest.mark.parametrize(("gold", "answer"), DIFFERENT)
+def test_different_answers_are_wrong(gold: str, answer: str) -> None:
+    assert not grade(gold, answer).right
 
 
 def test_plain_answers_need_no_algebra() -> None:
@@ -140,7 +140,7 @@ def test_plain_answers_need_no_algebra() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "answer",
     [
         "9**9**9",
         "9^{9^{9^9}}",
@@ -156,10 +156,12 @@ def test_plain_answers_need_no_algebra() -> None:
         "x\x00+1",
     ],
 )
-def test_no_answer_takes_longer_than_its_limit(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_answer_takes_longer_than_its_limit(
+    answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(POOL, "_seconds", 0.5)
     started = time.monotonic()
-    assert not grade(r"\pi + x", given).right
+    assert not grade(r"\pi + x", answer).right
     # Half a second of processor time, whatever a busy machine makes of it.
     assert time.monotonic() - started < WALL_SECONDS
 
@@ -171,7 +173,9 @@ def test_grading_is_fast_enough() -> None:
     grade(r"5\sqrt{7}", r"\sqrt{175}")
     started = time.monotonic()
     with ThreadPoolExecutor(8) as threads:
-        right = sum(one.right for one in threads.map(lambda pair: grade(*pair), pairs))
+        right = sum(
+            comparison.right for comparison in threads.map(lambda pair: grade(*pair), pairs)
+        )
     assert right == 75 + 150
     assert time.monotonic() - started < 30
 

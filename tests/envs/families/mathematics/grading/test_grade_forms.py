@@ -1,4 +1,4 @@
-"""Ways of writing one answer that models like, and beside them what is no such way."""
+"""Spellings of an answer that models use, and similar texts that are wrong."""
 
 from __future__ import annotations
 
@@ -295,20 +295,20 @@ WRONG: dict[str, list[tuple[str, str]]] = {
 
 def pairs(kinds: dict[str, list[tuple[str, str]]]) -> list[object]:
     return [
-        pytest.param(gold, given, id=f"{kind}: {given.encode('unicode_escape').decode()}")
+        pytest.param(gold, received, id=f"{kind}: {received.encode('unicode_escape').decode()}")
         for kind, listed in kinds.items()
-        for gold, given in listed
+        for gold, received in listed
     ]
 
 
-@pytest.mark.parametrize(("gold", "given"), pairs(RIGHT))
-def test_a_way_of_writing_the_answer_is_right(gold: str, given: str) -> None:
-    assert grade(gold, given).right
+@pytest.mark.parametrize(("gold", "answer"), pairs(RIGHT))
+def test_a_way_of_writing_the_answer_is_right(gold: str, answer: str) -> None:
+    assert grade(gold, answer).right
 
 
-@pytest.mark.parametrize(("gold", "given"), pairs(WRONG))
-def test_what_only_looks_like_the_answer_is_wrong(gold: str, given: str) -> None:
-    assert not grade(gold, given).right
+@pytest.mark.parametrize(("gold", "answer"), pairs(WRONG))
+def test_what_only_looks_like_the_answer_is_wrong(gold: str, answer: str) -> None:
+    assert not grade(gold, answer).right
 
 
 def test_every_kind_has_right_and_wrong_forms() -> None:

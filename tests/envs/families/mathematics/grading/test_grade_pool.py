@@ -19,10 +19,10 @@ ENDLESS = ("x+1", "9^{9^{9^9}}")
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[GraderPool]:
-    """A pool that tests leave with a process or without; starting one takes a second."""
-    made = GraderPool(processes=2, seconds=0.5)
-    yield made
-    made.close()
+    """Return a pool, with or without a running process; starting one takes a second."""
+    pool = GraderPool(processes=2, seconds=0.5)
+    yield pool
+    pool.close()
 
 
 def alive(pid: int) -> bool:
@@ -83,8 +83,8 @@ def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(
 @pytest.mark.slow
 def test_many_threads_share_few_processes(pool: GraderPool) -> None:
     with ThreadPoolExecutor(16) as threads:
-        asked = [(f"x+{i}", f"{i + i % 2}+x") for i in range(60)]
-        verdicts = list(threads.map(lambda pair: pool.verdict(*pair), asked))
+        requests = [(f"x+{i}", f"{i + i % 2}+x") for i in range(60)]
+        verdicts = list(threads.map(lambda pair: pool.verdict(*pair), requests))
     assert verdicts == ["no" if i % 2 else "yes" for i in range(60)]
     assert len(pool.pids) <= 2
     pool.close()
@@ -109,10 +109,10 @@ def test_processes_end_with_the_program_however_it_ends(ending: str) -> None:
         f"print(POOL.pids[0], flush=True)\n{ending}"
     )
     root = Path(__file__).parents[3]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
-    assert gone(int(done.stdout))
+    assert gone(int(completed.stdout))
 
 
 def test_a_program_that_cannot_grade_says_how_to_find_out_why(

@@ -1,4 +1,4 @@
-"""What prints alike is tidied alike."""
+"""Texts that print alike are tidied alike."""
 
 from __future__ import annotations
 

@@ -81,14 +81,14 @@ def test_a_number_is_exactly_what_it_spells(text: str, expected: Fraction | None
     ],
 )
 def test_units_are_split_off_and_named(answer: str, number: int | None, unit: str) -> None:
-    found = quantity(tidy(answer) or "")
-    assert (found.number, found.unit) == (number, unit)
+    result = quantity(tidy(answer) or "")
+    assert (result.number, result.unit) == (number, unit)
 
 
 def test_words_are_compared_without_case_and_punctuation() -> None:
-    found = quantity(tidy(r"\text{Evelyn.}") or "")
-    assert found.words and found.number is None
-    assert letters(found.text) == letters("EVELYN") == "evelyn"
+    result = quantity(tidy(r"\text{Evelyn.}") or "")
+    assert result.words and result.number is None
+    assert letters(result.text) == letters("EVELYN") == "evelyn"
 
 
 def test_numbers_in_bases() -> None:

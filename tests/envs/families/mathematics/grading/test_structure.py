@@ -50,8 +50,8 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
     ],
 )
 def test_the_outermost_structure(text: str, kind: str, parts: tuple[str, ...], form: str) -> None:
-    found = structure_of(text)
-    assert (found.kind, found.parts, found.form) == (kind, parts, form)
+    result = structure_of(text)
+    assert (result.kind, result.parts, result.form) == (kind, parts, form)
 
 
 def test_separators_within_brackets_and_relations_do_not_split() -> None:

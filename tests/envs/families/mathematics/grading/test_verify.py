@@ -8,7 +8,7 @@ from laconic.envs.families.mathematics.grading.verify import expressions_equal, 
 
 
 @pytest.mark.parametrize(
-    ("gold", "given", "expected"),
+    ("gold", "answer", "expected"),
     [
         (r"2\sqrt{3}", r"\sqrt{12}", True),
         ("x+1", "1+x", True),
@@ -26,8 +26,8 @@ from laconic.envs.families.mathematics.grading.verify import expressions_equal, 
         ("x" * 301, "x" * 301, False),
     ],
 )
-def test_expressions(gold: str, given: str, expected: bool) -> None:
-    assert expressions_equal(gold, given) is expected
+def test_expressions(gold: str, answer: str, expected: bool) -> None:
+    assert expressions_equal(gold, answer) is expected
 
 
 @pytest.mark.parametrize(

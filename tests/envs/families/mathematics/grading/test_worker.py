@@ -17,7 +17,7 @@ PROGRAM = Path(worker.__file__)
 
 
 def started():
-    """A grader process that is ready, which takes a second of processor time."""
+    """Return a grader process that is ready, which takes a second of processor time."""
     process = subprocess.Popen(
         [sys.executable, "-P", str(PROGRAM), str(PROGRAM.parents[5])],
         stdin=subprocess.PIPE,

@@ -100,7 +100,7 @@ def test_levels_and_subjects_mix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"seed": 1.5}, "generator.seed must be a whole number; got 1.5"),
         ({"count": -1}, "count must be a whole number of at least 0; got -1"),
@@ -111,10 +111,10 @@ def test_levels_and_subjects_mix() -> None:
         ({"count": 10**6, "level": 2, "subjects": "number_theory"}, "before they ran out"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings: dict[str, Any], said: str) -> None:
+def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError) as caught:
         generate(**{"seed": 0, "count": 1, "split": "train", **settings})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_an_unknown_subject_is_refused_with_the_nearest_name() -> None:
@@ -130,7 +130,7 @@ def _larger_root(product: float, total: float) -> float:
 
 def _draws(a: int, b: int) -> Fraction:
     pairs = list(combinations([0] * a + [1] * b, 2))
-    return Fraction(sum(one == other for one, other in pairs), len(pairs))
+    return Fraction(sum(first == other for first, other in pairs), len(pairs))
 
 
 def _committees(size: int, men: int, women: int) -> int:
@@ -180,13 +180,13 @@ CHECKS: list[tuple[str, Callable[..., float]]] = [
 
 
 def numbers(task: Task) -> list[int]:
-    """All numbers of the conditions; conditions in the order of their words."""
+    """Return all numbers of the conditions, sorted by the words of the conditions."""
     ordered = sorted(facts(task), key=lambda text: re.sub(r"-?\d+", "", text))
     return [int(number) for text in ordered for number in re.findall(r"-?\d+", text)]
 
 
 def value(latex: str) -> float:
-    """An answer as a float."""
+    """Return an answer as a float."""
     python = latex.replace(r"\cdot", "*").replace(r"\pi", "*PI")
     while r"\frac" in python:
         python = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"((\1)/(\2))", python)
@@ -204,8 +204,8 @@ def test_answers_are_what_their_conditions_give(
     for level in LEVELS:
         for task in many(level):
             if re.search(question, task.question):
-                wanted = float(expected(*numbers(task)))
-                assert isclose(value(task.answer), wanted, rel_tol=1e-9, abs_tol=1e-9), task
+                target = float(expected(*numbers(task)))
+                assert isclose(value(task.answer), target, rel_tol=1e-9, abs_tol=1e-9), task
                 checked += 1
     assert checked >= 20
 
@@ -228,7 +228,7 @@ def test_hits_divisors_and_sums_in_bases_are_right() -> None:
         (k,) = map(int, re.findall(r"\d+", task.question))
         assert isclose(value(task.answer), _hits(above, below, n, k)), task
     for task in generate(1, 50, "train", 3, "number_theory"):
-        exponents = [int(found) for text in facts(task) for found in re.findall(r"\^(\d+)", text)]
+        exponents = [int(digits) for text in facts(task) for digits in re.findall(r"\^(\d+)", text)]
         a, b, c = exponents
         assert int(task.answer) == len({(i, j, k) for i in range(a + 1) for j in range(b + 1)
                                         for k in range(c + 1)})  # fmt: skip
@@ -236,7 +236,7 @@ def test_hits_divisors_and_sums_in_bases_are_right() -> None:
     for task in generate(1, 200, "train", 5, "number_theory"):
         if "in base" in task.question:
             checked += 1
-            terms = [found.split("_") for found in re.findall(r"\d+_\d", " ".join(facts(task)))]
+            terms = [digits.split("_") for digits in re.findall(r"\d+_\d", " ".join(facts(task)))]
             digits, base = task.answer.split("_")
             total = sum(_in_base(number, int(base)) for number, base in terms)
             assert _in_base(digits, int(base)) == total

@@ -16,22 +16,25 @@ from laconic.envs.families.mathematics.problems.tex import Family, Problem
 
 
 def drawn(family: Family, count: int = 60) -> list[tuple[Problem, list[int]]]:
-    """At least one problem, and the numbers of its facts in the order told."""
+    """Return problems of a family, each with the numbers of its facts in order."""
     assert count > 0
     problems = [family(Random(seed)) for seed in range(count)]
-    return [(one, list(map(int, re.findall(r"-?\d+", " ".join(one.facts))))) for one in problems]
+    return [
+        (problem, list(map(int, re.findall(r"-?\d+", " ".join(problem.facts)))))
+        for problem in problems
+    ]
 
 
 def fraction(latex: str) -> Fraction:
-    found = re.fullmatch(r"(-?)\\frac\{(\d+)\}\{(\d+)\}", latex)
-    return Fraction(int(f"{found[1]}{found[2]}"), int(found[3])) if found else Fraction(latex)
+    match = re.fullmatch(r"(-?)\\frac\{(\d+)\}\{(\d+)\}", latex)
+    return Fraction(int(f"{match[1]}{match[2]}"), int(match[3])) if match else Fraction(latex)
 
 
 def rooted(latex: str) -> float:
     """`3`, `2\\sqrt{5}`, `\\sqrt{5}`."""
-    found = re.fullmatch(r"(\d*)(?:\\sqrt\{(\d+)\})?", latex)
-    assert found is not None, latex
-    return float(found[1] or 1) * sqrt(int(found[2] or 1))
+    match = re.fullmatch(r"(\d*)(?:\\sqrt\{(\d+)\})?", latex)
+    assert match is not None, latex
+    return float(match[1] or 1) * sqrt(int(match[2] or 1))
 
 
 def complex_of(text: str) -> complex:
@@ -140,7 +143,7 @@ LEVEL_ONE: list[tuple[Family, str, Callable[[int, int], int]]] = [
 def test_level_one_takes_one_step(
     family: Family, question: str, expected: Callable[[int, int], int]
 ) -> None:
-    fitting = [one for one in drawn(family) if re.search(question, one[0].question)]
+    fitting = [problem for problem in drawn(family) if re.search(question, problem[0].question)]
     assert len(fitting) >= 10
     for problem, (first, second) in fitting:
         assert int(problem.answer) == expected(first, second) >= 0

@@ -39,9 +39,9 @@ def test_files_of_the_original_layout_are_read_in_the_order_of_their_numbers(
         file = tmp_path / "train" / "algebra" / f"{name}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(ROW))
-    found = [task.key for task in read(tmp_path, "train")]
-    assert found == ["train/algebra/extra", "train/algebra/9", "train/algebra/10"]
-    assert [key for *_, key in original.keyed(tmp_path / "train", "evaluation")] == found
+    results = [task.key for task in read(tmp_path, "train")]
+    assert results == ["train/algebra/extra", "train/algebra/9", "train/algebra/10"]
+    assert [key for *_, key in original.keyed(tmp_path / "train", "evaluation")] == results
 
 
 def test_answers_without_solutions_stand_in_for_missing_training_rows(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_unknown_level_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({**ROW, "problem": " "}, r"own.jsonl:1: expected a problem; the field 'problem' is empty"),
         ({**ROW, "solution": "It is 4."}, r"own.jsonl:1: expected field 'solution' to hold"),
@@ -68,15 +68,15 @@ def test_an_unknown_level_is_none(tmp_path: Path) -> None:
         ({"prompt": "A?", "answer": ""}, "expected at least one problem with an answer"),
     ],
 )
-def test_a_bad_row_is_refused(tmp_path: Path, row: Any, said: str) -> None:
-    with pytest.raises(SourceError, match=said):
+def test_a_bad_row_is_refused(tmp_path: Path, row: Any, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
         read(lines(tmp_path / "own.jsonl", row), "train")
 
 
 def test_a_bad_file_of_the_original_layout_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "algebra" / "1.json"
     file.parent.mkdir()
-    for text, said in (("[1]", "got list"), ("{", "expected a JSON object")):
+    for text, message in (("[1]", "got list"), ("{", "expected a JSON object")):
         file.write_text(text)
-        with pytest.raises(SourceError, match=rf"1\.json:1: .*{said}"):
+        with pytest.raises(SourceError, match=rf"1\.json:1: .*{message}"):
             read(tmp_path, "train")
