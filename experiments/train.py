@@ -107,12 +107,12 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     if run.engine.max_staleness:
         run.ahead = AsyncRollouts(partial(play_groups, run), run.engine.max_staleness, run.total)
     imitates, own = run.learner.collector.speaker != "train", OwnAccuracy()
-    with run.engine, Interrupt() as interrupt, progress as shown:
+    with run.engine, Interrupt() as interrupt, progress as display:
         run.engine.open(run.policies, run.folder.path, processes)
         if processes.count == 1:
             run.cuttable = interrupt.cuttable
         for warning in run.warnings:
-            shown.note(warning)
+            display.note(warning)
         # All processes stop after the same step, whichever of them got the signal.
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = take_step(run, run.step + 1)
@@ -125,10 +125,10 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
             run.step += 1
             for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)
-                shown.note(warning)
+                display.note(warning)
             if run.step == 0 and (sentence := price_sentence_of(run, row)):
-                shown.note(sentence)
-            shown.update(run.step, of_policy(row) if imitates else row)
+                display.note(sentence)
+            display.update(run.step, of_policy(row) if imitates else row)
             run_state.refuse_divergence(run, row)
             if run.step and run.step % every == 0:
                 run_state.save(run)

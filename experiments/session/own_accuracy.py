@@ -68,7 +68,7 @@ class OwnAccuracy:
 
 def of_policy(row: Mapping[str, float]) -> dict[str, float]:
     """Return the metrics for the progress line of an imitation: loss and the policy's accuracy."""
-    shown = {name: row[name] for name in ("learner/loss", NAME) if name in row}
+    metrics = {name: row[name] for name in ("learner/loss", NAME) if name in row}
     if "eval/accuracy" in row:
-        shown[NAME] = row["eval/accuracy"]
-    return shown
+        metrics[NAME] = row["eval/accuracy"]
+    return metrics

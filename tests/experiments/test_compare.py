@@ -1,4 +1,4 @@
-"""The comparison as a program: what it writes, what it leaves out, and what no failure may lose."""
+"""The program `compare`: its files, entries left out, and failures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
             )
 
 
-def test_whoever_knows_the_answers_is_right_in_every_layout(all_entries):
+def test_agents_that_know_the_answers_are_correct_in_every_layout(all_entries):
     rows = rows_of(all_entries[0])
     for name in "team single cot self_consistency debate discussion sequential oracle".split():
         assert rows[name]["figures"]["accuracy"]["mean"] == 1.0, name
@@ -61,7 +61,7 @@ def test_whoever_knows_the_answers_is_right_in_every_layout(all_entries):
     assert rows["silent"]["figures"]["silence_rate"]["mean"] == 1.0
 
 
-def test_files_tell_who_was_silent_where_and_which_facts_were_told(all_entries):
+def test_the_files_hold_rates_of_silence_and_of_told_facts(all_entries):
     with open(all_entries[0] / "comparison.csv", newline="") as file:
         table = {row["entry"]: row for row in csv.DictReader(file)}
     names = [f"{name}_mean" for name in ("silent_if_uninformed", "spoke_if_informed", "facts_told")]
@@ -102,7 +102,7 @@ def test_every_entry_has_a_folder_like_that_of_an_evaluation(all_entries, rows):
     assert agents == {"solver_0", "solver_1", "solver_2"}
 
 
-def test_samples_of_self_consistency_say_about_what_the_reference_says(all_entries):
+def test_self_consistency_says_about_as_many_tokens_as_the_reference(all_entries):
     rows = rows_of(all_entries[0])
     found = rows["self_consistency"]
     said = {name: row["figures"].get("tokens_said", {}).get("mean") for name, row in rows.items()}
@@ -122,7 +122,7 @@ def test_a_joint_work_has_the_baselines_of_magrpo_and_its_score_beside_the_accur
 
 
 @pytest.mark.slow
-def test_the_shipped_policy_is_compared_and_told_to_be_on_new_ground(run, tmp_path):
+def test_the_shipped_policy_is_compared_with_a_note_about_new_layouts(run, tmp_path):
     folder = tmp_path / "run"
     small = ["evaluation.tasks=3", "evaluation.batch=3", "threads=1"]
     compare(run, folder, *small, "entry=[team,single,cot,self_consistency]", "compare.most_votes=2")
@@ -133,7 +133,7 @@ def test_the_shipped_policy_is_compared_and_told_to_be_on_new_ground(run, tmp_pa
     assert rows["self_consistency"]["votes"] == 2
 
 
-def test_an_entry_of_ones_own_takes_a_line(run, policy_folder, tmp_path):
+def test_a_users_own_entry_takes_one_line(run, policy_folder, tmp_path):
     folder = tmp_path / "run"
     outcome = compare(
         run,
@@ -210,7 +210,7 @@ def test_a_failed_entry_is_a_row_with_its_reason_and_the_others_are_kept(run, tm
     assert "| team | failed |" in (folder / "comparison.md").read_text()
 
 
-def test_a_comparison_is_not_mixed_with_another_or_gone_on_with_under_other_settings(run, tmp_path):
+def test_a_comparison_is_not_mixed_with_another_or_resumed_with_other_settings(run, tmp_path):
     folder = tmp_path / "run"
     compare(run, folder, *SCRIPTS, "entry=silent")
     outcome = compare(run, folder, *SCRIPTS, "entry=silent", code=1)
@@ -244,7 +244,7 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
     assert len((folder / "silent" / "evaluations.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_measure_of_ones_own_is_a_column_and_writes_at_the_end(run, outside, tmp_path):
+def test_a_users_own_measure_is_a_column_and_writes_at_the_end(run, outside, tmp_path):
     mine = ["+compare.columns.mine._target_=after.Longest", "+compare.columns.mine.at_least=1"]
     outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[oracle,silent]", *mine)
     found = json.loads((tmp_path / "run" / "comparison.json").read_text())

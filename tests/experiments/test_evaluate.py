@@ -40,7 +40,7 @@ CHAT = """
 
 @pytest.fixture(scope="session")
 def gsm8k_folder(tmp_path_factory):
-    """A folder like the original one, with a few made-up rows."""
+    """Make a folder like the original one, with a few invented rows."""
     folder = tmp_path_factory.mktemp("gsm8k")
     for name, rows in (("train.jsonl", QUESTIONS[:2]), ("test.jsonl", QUESTIONS[2:])):
         lines = [json.dumps({"question": question, "answer": answer}) for question, answer in rows]
@@ -50,7 +50,7 @@ def gsm8k_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def qwen3_folder(tmp_path_factory):
-    """A checkpoint of the real Qwen3 architecture and chat format, small and random."""
+    """Make a small random checkpoint with the architecture and chat format of Qwen3."""
     folder = tmp_path_factory.mktemp("qwen3")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -210,7 +210,9 @@ def test_how_many_are_played_at_a_time_changes_nothing(run, tmp_path, rows, poli
 
 
 @pytest.mark.slow
-def test_an_interrupted_evaluation_keeps_what_was_played(processes, policy_folder, tmp_path, rows):
+def test_an_interrupted_evaluation_keeps_its_finished_episodes(
+    processes, policy_folder, tmp_path, rows
+):
     folder = tmp_path / "run"
     # Two rounds of two tasks at a time; the signal comes in the second of five batches.
     ended = processes.run(

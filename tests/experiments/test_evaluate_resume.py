@@ -1,4 +1,4 @@
-"""Evaluations that end early, at any moment and in any way, go on to the very same figures."""
+"""Evaluations that end early at any moment continue to exactly the same figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl")
 
 
 def said(body):
-    """An answer that depends on the whole conversation; some of them are silent."""
+    """Return an answer that depends on the whole conversation; some answers are silent."""
     told = "".join(message["content"] for message in body["messages"])
     commits = len(body["messages"]) > 1 and "You are solver" in told
     answer = f"I say {len(told)}" + (f" #### {len(told) % 7}" if commits else "")
@@ -45,7 +45,7 @@ def api(fault_server):
 
 @pytest.fixture(scope="module")
 def whole(run, make_fault_server, tmp_path_factory):
-    """The folder of an evaluation that nothing disturbed, and what it asked."""
+    """Return the folder of an uninterrupted evaluation, and its requests."""
     server, folder = make_fault_server(), tmp_path_factory.mktemp("whole") / "run"
     outcome = run("evaluate", *command_for(server), f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
@@ -55,7 +55,7 @@ def whole(run, make_fault_server, tmp_path_factory):
 
 @pytest.fixture
 def copied(whole, tmp_path):
-    """A copy of that folder."""
+    """Copy that folder."""
     return shutil.copytree(whole[0], tmp_path / "copied")
 
 
@@ -112,7 +112,7 @@ def test_killed_anywhere_it_asks_again_for_nothing_that_came(
 
 
 @pytest.mark.parametrize("fault", ["404", pytest.param("429 3600", marks=pytest.mark.slow)])
-def test_failed_with_an_error_it_says_what_is_done_and_goes_on(
+def test_after_an_error_it_reports_the_progress_and_can_be_resumed(
     run, api, fault_server, whole, tmp_path, fault
 ):
     folder = tmp_path / "cut"

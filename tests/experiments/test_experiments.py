@@ -1,4 +1,4 @@
-"""Threads of a program wait for each other without spinning, unless the user wants them to."""
+"""Threads of a program wait without spinning, unless the user chooses otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a program: what it prints, where it writes, what it refuses."""
+"""The program `report`: its output, its files, its errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_report_of_the_same_folder_is_the_same_file(run: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_folder_without_runs_is_refused_with_what_to_do(tmp_path: Path, exists: bool) -> None:
+def test_a_folder_without_runs_is_refused_with_advice(tmp_path: Path, exists: bool) -> None:
     folder = tmp_path / "typo"
     if exists:
         folder.mkdir()

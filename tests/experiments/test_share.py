@@ -1,4 +1,4 @@
-"""The command line of `laconic share`; what it sends is in `test_share_hub.py`."""
+"""The command line of `laconic share`; `test_share_hub.py` tests the upload."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_folder_without_policies_is_refused_in_words(capsys, tmp_path):
     assert message.startswith("error: ") and "has no policies with a team.json" in message
 
 
-def test_a_repository_is_private_and_its_commit_named_after_the_run_unless_told(
+def test_by_default_a_repository_is_private_and_its_commit_named_after_the_run(
     capsys, monkeypatch, tmp_path
 ):
     sent = []

@@ -1,4 +1,4 @@
-"""The card that a training leaves beside its policies, and the folder that would be sent."""
+"""The model card of a training, and the folder that `laconic share` sends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ UNPRICED = {"name": "tldr", "source": "/home/me/posts", "reward": {"price": 0.0}
 @pytest.mark.parametrize(
     ("env", "named"), [(FOREIGN, "my_package.Password"), (UNPRICED, "tldr (<posts>)")]
 )
-def test_a_card_tells_of_no_price_and_no_source_where_there_is_none(trained, env, named):
+def test_a_card_without_price_and_source_does_not_mention_them(trained, env, named):
     found = read_run(trained[0])
     assert "pay for every token" in (text := card_of(trained[0]).text) and "few words" in text
     plain = {
@@ -78,7 +78,7 @@ def test_the_command_on_a_card_names_no_path_either(trained):
 
 @pytest.fixture
 def adapters(tmp_path) -> Path:
-    """A run that left an adapter on a base that lies in a folder."""
+    """Make a run with an adapter whose base model is a local folder."""
     run = tmp_path / "run"
     (run / "policy" / "a_0").mkdir(parents=True)
     (run / "policy" / "team.json").write_text('{"a_0": "a_0"}')
@@ -105,7 +105,7 @@ def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
     assert 'from_pretrained(base, "me/team", subfolder="a_0")\ntokenizer = ' in card.text
 
 
-def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys):
+def test_unsuitable_folders_are_refused_in_one_line(adapters, tmp_path, capsys):
     for arguments, words in [
         ([str(tmp_path)], "expected a repository"),
         ([str(tmp_path), "me/team"], "has no policies"),
@@ -134,14 +134,14 @@ EVIL = [
 
 
 def _tokens(text):
-    """The kinds of markdown in a card, those within lines too, and the tokens themselves."""
+    """Return the kinds of Markdown in a card, also those within lines, and the tokens."""
     found = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
     every = [one for token in found for one in (token, *(token.children or ()))]
     return [one.type for one in every], every
 
 
 @pytest.mark.parametrize("text", EVIL)
-def test_what_a_run_folder_says_is_text_on_a_card(trained, tmp_path, text):
+def test_texts_of_a_run_folder_are_plain_text_on_a_card(trained, tmp_path, text):
     policy = tmp_path / "policy"
     shutil.copytree(trained[0] / "policy", policy)
     found = read_run(trained[0])

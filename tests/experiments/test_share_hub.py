@@ -47,7 +47,7 @@ def call(hub, tmp_path):
 
 @pytest.fixture
 def base(hub, policy_folder) -> str:
-    """The base model, as others would find it."""
+    """Return the base model as it is on the hub."""
     hub.files[BASE] = {one.name: one.read_bytes() for one in policy_folder.iterdir()}
     return BASE
 
@@ -92,7 +92,7 @@ def test_every_agent_comes_back_the_same(run, small, call, hub, base, tmp_path, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_ordinary_calls_send_what_a_training_leaves(
+def test_the_ordinary_calls_send_the_policy_of_a_training(
     run, small, call, hub, policy_folder, tmp_path, kind
 ):
     folder, more = tmp_path / "run", KINDS[kind]
@@ -120,7 +120,7 @@ def test_the_ordinary_calls_send_what_a_training_leaves(
     assert {weights, "tokenizer.json"} <= set(hub.files["me/pushed"])
 
 
-def test_a_mixed_team_comes_back_without_who_is_frozen(
+def test_a_mixed_team_comes_back_without_its_frozen_members(
     run, small, call, hub, policy_folder, tmp_path
 ):
     members = "agent.members"

@@ -1,4 +1,4 @@
-"""What may be set of a training, and what comes of it."""
+"""Settings of a training and their effects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from laconic.experiments.train import main
 
 @pytest.fixture(scope="module")
 def warned(run, small, tmp_path_factory):
-    """A run that was warned, without a report, and then resumed with one; folder and outcomes."""
+    """Run a training with warnings but no report, and resume it with a report."""
     folder = tmp_path_factory.mktemp("warned") / "run"
     wanted = [*small, "learner.minibatches=1", f"hydra.run.dir={folder}"]
     first = run("train", *wanted)
@@ -92,7 +92,7 @@ def test_the_program_returns_the_score_of_the_last_evaluation(small, tmp_path, r
     assert not list(tmp_path.glob("events.*"))
 
 
-def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
+def test_without_steps_there_is_one_evaluation_and_an_unchanged_policy(
     run, small, policy_folder, tmp_path, rows
 ):
     outcome = run("train", *small, "train.steps=0", f"hydra.run.dir={tmp_path}/run")
@@ -108,7 +108,7 @@ RAMP = ["learner.price._target_=laconic.learners.prices.schedule.Ramp", "+learne
 
 @pytest.fixture(scope="module")
 def dearer(run, small, tmp_path_factory):
-    """A training in which the price rises over two steps."""
+    """Run a training whose price rises over two steps."""
     folder = tmp_path_factory.mktemp("dearer") / "run"
     assert run("train", *small, *RAMP, f"hydra.run.dir={folder}").code == 0
     return folder
@@ -127,7 +127,7 @@ def test_a_rising_price_is_asked_in_training_and_evaluation_alike(dearer, rows):
 
 
 @pytest.mark.slow
-def test_a_rising_price_goes_on_in_a_run_that_is_resumed(run, small, dearer, tmp_path, rows):
+def test_a_rising_price_continues_in_a_resumed_run(run, small, dearer, tmp_path, rows):
     metrics = rows(dearer / "metrics.jsonl")
     again = [*small, *RAMP, f"hydra.run.dir={tmp_path / 'again'}"]
     assert run("train", *again, "train.steps=2").code == 0

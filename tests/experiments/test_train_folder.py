@@ -1,4 +1,4 @@
-"""What a training leaves in its folder, of one that nothing disturbed."""
+"""Files in the folder of an uninterrupted training."""
 
 from __future__ import annotations
 

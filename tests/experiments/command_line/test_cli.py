@@ -152,7 +152,7 @@ def raising(error):
     return main
 
 
-def test_what_a_user_did_wrong_is_one_message_without_a_traceback(run):
+def test_a_mistake_of_the_user_is_one_message_without_a_traceback(run):
     assert run(raising(SettingError("seed must be even; got 1"))) == (
         1,
         "",
@@ -170,7 +170,7 @@ def build(cfg):
     return instantiate(cfg.env, _convert_="all")
 
 
-def test_what_a_part_of_the_config_refuses_is_shown_with_its_key(run):
+def test_an_error_of_a_part_of_the_config_has_its_key(run):
     code, _, err = run(build, "env.price=-1")
     assert code == 1 and err.count("\n") == 1 and "Traceback" not in err
     assert "price" in err and "-1" in err and "(config key 'env')" in err

@@ -1,4 +1,4 @@
-"""The command `laconic`: what it lists, what it starts, what it says of a name it does not know."""
+"""The command `laconic`: list of programs, start of a program, unknown names."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_warm_start_is_a_training_with_a_setting_with_a_dash_or_without(call, 
     assert code == 0 and "Imitated" in output.out
 
 
-def test_the_version_is_told(call):
+def test_the_version_is_printed(call):
     code, output = call("--version")
     assert code == 0 and output.out.startswith("laconic 0.")
 

@@ -1,4 +1,4 @@
-"""Defaults of teams, learners and environments reach other groups; what is typed wins."""
+"""Defaults of teams, learners and environments reach other groups; typed values win."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MESSAGE, EPISODE = "env.budget.message", "env.budget.episode"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A folder that a team of language models takes for a model; it is not loaded."""
+    """Make a folder that a team of language models takes for a model; it is not loaded."""
     folder = tmp_path_factory.mktemp("model")
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         (folder / name).write_text("{}")
@@ -90,7 +90,7 @@ def test_adapters_take_larger_steps_than_whole_models(model, sharing, rate):
     assert HFTeam(model, sharing=sharing).defaults()["optimizer.lr"] == rate
 
 
-def test_a_mixed_team_needs_the_largest_budget_and_the_rest_of_who_is_trained(model):
+def test_a_mixed_team_has_the_largest_budget_and_the_defaults_of_its_trained_member(model):
     large, small = HFTeam(model, frozen=True), TinyTeam()
     stated = MixedTeam({"solver": large, "helper": small}).defaults()
     assert (stated[MESSAGE], stated["env.instructions"]) == (255, "brief")

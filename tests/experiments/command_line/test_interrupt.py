@@ -1,4 +1,4 @@
-"""Signals as a flag, as the end of what lasts too long, and as the end at once."""
+"""Signals set a flag, interrupt long work, and end the program the second time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(module, "received", [])
 
 
-def test_what_outlasts_the_patience_is_cut_off_wherever_it_waits():
+def test_work_that_lasts_too_long_is_interrupted_wherever_it_waits():
     begun = time.monotonic()
     with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.cuttable():
         signal.raise_signal(signal.SIGTERM)
@@ -29,7 +29,7 @@ def test_what_outlasts_the_patience_is_cut_off_wherever_it_waits():
     assert module.received == [signal.SIGTERM]
 
 
-def test_what_catches_all_is_cut_off_again():
+def test_code_that_catches_all_exceptions_is_interrupted_again():
     times = 0
     with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.cuttable():
         signal.raise_signal(signal.SIGINT)
@@ -43,7 +43,7 @@ def test_what_catches_all_is_cut_off_again():
     assert times == 3
 
 
-def test_what_may_not_be_cut_off_goes_on_to_its_end():
+def test_work_outside_cuttable_ends_normally():
     done = []
     with Interrupt() as interrupt:
         signal.raise_signal(signal.SIGINT)
@@ -56,7 +56,7 @@ def test_what_may_not_be_cut_off_goes_on_to_its_end():
     assert set(done) == {1}
 
 
-def test_what_ends_in_time_is_left_alone_and_signals_are_given_back():
+def test_work_that_ends_in_time_is_not_interrupted_and_handlers_are_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
     with Interrupt() as interrupt:
         with interrupt.cuttable():
@@ -67,7 +67,7 @@ def test_what_ends_in_time_is_left_alone_and_signals_are_given_back():
     time.sleep(0.1)
 
 
-def test_the_second_signal_ends_at_once_even_what_may_not_be_cut_off():
+def test_the_second_signal_interrupts_all_work_at_once():
     with Interrupt(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)

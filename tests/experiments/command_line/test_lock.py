@@ -1,4 +1,4 @@
-"""Two programs never write to one folder, and a dead one keeps nobody out."""
+"""Two programs never write to one folder, and a dead program holds no lock."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_without_locks_of_the_system_a_living_process_counts(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]"])
-def test_a_file_that_says_nothing_keeps_nobody_out(tmp_path, text):
+def test_an_empty_lock_file_locks_nothing(tmp_path, text):
     (tmp_path / lock.NAME).write_text(text)
     assert lock.hold(tmp_path)
 

@@ -85,7 +85,7 @@ def test_a_value_that_needs_quotes_is_described_with_them(override):
 
 
 @pytest.mark.parametrize("override", ["a", "a=[1,", 'a="b', "a={b: 1"])
-def test_where_quotes_would_not_help_there_is_no_advice(override):
+def test_there_is_no_advice_if_quotes_would_not_help(override):
     assert quoting(override) == ""
 
 

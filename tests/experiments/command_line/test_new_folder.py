@@ -1,4 +1,4 @@
-"""The folder of a program that ends by a mistake goes, unless something else is in it."""
+"""The folder of a program that stops at a mistake is removed, unless it holds other files."""
 
 from __future__ import annotations
 

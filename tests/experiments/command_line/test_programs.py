@@ -52,7 +52,7 @@ def test_a_program_of_the_core_keeps_its_name(register):
     ("value", "message"),
     [("no_such_module:IT", "which cannot be imported"), ("json:dumps", "must name a Program")],
 )
-def test_a_program_that_is_none_is_answered_with_what_registers_it(register, value, message):
+def test_an_object_that_is_no_program_is_refused_with_its_entry_point(register, value, message):
     register(programs.PROGRAM_GROUP, "broken", value)
     with pytest.raises(SettingError, match=message):
         programs.find("broken")

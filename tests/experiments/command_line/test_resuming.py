@@ -1,4 +1,4 @@
-"""`resume=<run folder>`: which arguments it stands for, and what it does not take from a folder."""
+"""`resume=<run folder>`: the arguments it is replaced by, and those that must be typed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path):
     return make
 
 
-def test_the_folder_stands_for_the_overrides_of_its_run_and_what_is_typed_comes_before_them(folder):
+def test_the_folder_is_replaced_by_the_overrides_of_its_run_and_typed_ones_win(folder):
     path = folder(
         "env=math", "++env.rounds=3", "seed=3", "resume=true", hydra=["hydra.run.dir=elsewhere"]
     )
@@ -45,7 +45,7 @@ def test_a_word_is_no_folder(value):
     assert spell_out(arguments, "train") == arguments
 
 
-def test_what_would_run_code_or_call_a_server_has_to_be_typed(folder):
+def test_settings_that_run_code_or_call_a_server_have_to_be_typed(folder):
     hostile = ["+env._target_=os.system", "seed=${oc.env:HOME}", "agent.base_url=http://x"]
     path = folder("env.rounds=3", *hostile, hydra=["hydra.searchpath=[file:///x]"], at="run")
     typed = [f"resume={path}", *hostile]
@@ -57,7 +57,7 @@ def test_what_would_run_code_or_call_a_server_has_to_be_typed(folder):
         spell_out([f"resume={path}"], "train")
 
 
-def test_the_command_that_goes_on_types_all_that_has_to_be_typed(folder):
+def test_the_command_that_resumes_has_all_overrides_that_must_be_typed(folder):
     overrides = ["seed=1", "env._target_=my.World", "resume=${x}"]
     path = folder(*overrides[:2])
     program, *arguments = shlex.split(command("train", path, overrides))[1:]
@@ -65,7 +65,7 @@ def test_the_command_that_goes_on_types_all_that_has_to_be_typed(folder):
     assert spell_out(arguments, "train")[:2] == ["seed=1", "env._target_=my.World"]
 
 
-def test_what_is_no_folder_of_such_a_run_is_refused_with_what_to_do(folder, tmp_path):
+def test_other_folders_are_refused_with_advice(folder, tmp_path):
     def message(path, *more):
         with pytest.raises(SettingError) as error:
             spell_out([*more, f"resume={path}"], "train")

@@ -1,4 +1,4 @@
-"""No text of a stranger reaches a terminal with the characters that command it."""
+"""Messages reach the terminal without control characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _is_harmless(text):
     return not any(char in text for char in EVIL if char not in "]0;owned[2J31m")
 
 
-def test_what_is_said_has_no_control_characters(capsys):
+def test_messages_have_no_control_characters(capsys):
     say(f"a{EVIL}b\nc\td")
     complain(f"a{EVIL}b")
     written = capsys.readouterr()

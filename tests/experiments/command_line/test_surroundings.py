@@ -1,4 +1,4 @@
-"""A process that cannot run any program says why in one line."""
+"""A process that cannot run any program gives the reason in one line."""
 
 from __future__ import annotations
 

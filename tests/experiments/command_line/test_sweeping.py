@@ -32,7 +32,7 @@ def _no_sweep():
     forget()
 
 
-def test_a_sweeper_is_told_numbers_and_nothing_that_is_none():
+def test_a_sweeper_gets_numbers_or_none():
     assert sweeper_value(0.5) == 0.5
     assert sweeper_value([0.5, 12.0]) == [0.5, 12.0]
     assert sweeper_value(math.inf) == math.inf
@@ -80,7 +80,7 @@ def test_every_program_learns_of_jobs_in_other_processes(name):
     )
 
 
-def test_a_job_sent_to_another_process_shares_that_process_with_nobody_elses_globals(monkeypatch):
+def test_a_job_in_another_process_uses_the_globals_of_that_process(monkeypatch):
     # Launchers pickle the job by value; what it polls has to be the module's own list there.
     monkeypatch.setattr(cli, "_play", lambda main, cfg, with_traceback: (main(cfg), cfg))
     job = pickle.loads(cloudpickle.dumps(cli._job(lambda cfg: cfg + 1, False)))
@@ -96,7 +96,7 @@ def test_the_folder_of_a_sweep_does_not_depend_on_where_a_job_works(tmp_path, mo
     assert [failure.reason for failure in failures()] == ["lost"]
 
 
-def test_an_error_outside_the_jobs_is_told_with_the_way_on(tmp_path):
+def test_an_error_outside_the_jobs_is_reported_with_the_command_that_continues(tmp_path):
     assert sweeping.describe_end(ValueError("no")) is None
     hydra = {"runtime": {"cwd": str(tmp_path)}, "sweep": {"dir": "many"}}
     sweeping.remember(OmegaConf.create(hydra))

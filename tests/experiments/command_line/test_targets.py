@@ -1,4 +1,4 @@
-"""A class of a user's own by its `_target_`: ours leaves nothing behind that it does not take."""
+"""A user's own class by its `_target_`: settings that it does not take are dropped."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_settings_of_the_class_before_are_left_out_and_said_once(cfg):
 
 
 @pytest.mark.parametrize("form", ["env._target_", "+env._target_", "++env._target_"])
-def test_what_was_typed_stays_whether_the_class_takes_it_or_not(cfg, form):
+def test_typed_settings_stay_even_if_the_class_does_not_take_them(cfg, form):
     keys, _ = settled(cfg, f"{form}={OWN}", "env.reward.price=1", "+env.rounds=3")
     assert keys == ["rounds", "reward", "first"]
 
@@ -179,7 +179,7 @@ def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
     assert "unknown config key 'env.prise'. Did you mean 'env.price'?" in outcome.message
 
 
-def test_what_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
+def test_an_object_that_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
     chosen = ["~learner", "+learner._target_=my_package.Password"]
     sizes = [text for text in small if not text.startswith("learner.")]
     outcome = run("train", *chosen, *sizes, f"hydra.run.dir={tmp_path}/run")

@@ -1,4 +1,4 @@
-"""The settings of a run folder are taken where they name no code, no file and no server."""
+"""Settings of a run folder are used if they name no code, no file and no server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = sorted(all_keys())
 
 
 def _listed(key, patterns):
-    """The patterns that match a key."""
+    """Return the patterns that match a key."""
     return [one for one in patterns if fnmatchcase(key, one)]
 
 
@@ -159,7 +159,7 @@ def test_an_override_that_names_code_a_file_or_a_server_has_to_be_typed(text):
 
 
 def _hostile(folder, program, *task):
-    """A run folder of somebody else that records these overrides."""
+    """Make a stranger's run folder that records these overrides."""
     (folder / ".hydra").mkdir(parents=True)
     overrides = {"task": list(task), "hydra": []}
     noted = {"hydra": {"job": {"name": program}, "overrides": overrides}}
@@ -234,7 +234,7 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({"_target_": "laconic.learners.agents.api.ApiTeam", "base_url": "http://x"}, "a server"),
     ],
 )
-def test_what_could_run_code_or_send_a_key_is_refused_with_its_place(settings, words):
+def test_settings_that_could_run_code_or_send_a_key_are_refused_with_their_key(settings, words):
     with pytest.raises(SettingError) as refused:
         check_settings(settings, "agent", "run", say="pass compare.trust=[{}]")
     assert words in str(refused.value)
@@ -248,7 +248,7 @@ def test_settings_that_are_nested_without_end_are_refused():
         check_settings(deep, "agent", "run")
 
 
-def test_a_class_is_taken_once_it_is_allowed_and_what_is_in_it_is_not():
+def test_a_class_is_accepted_once_allowed_but_not_other_classes_inside():
     mine = {"_target_": "my_package.Team", "speed": 1}
     with pytest.raises(SettingError, match=r"pass compare\.trust=\[my_package\.Team\]"):
         check_settings(mine, "agent", "run", say="pass compare.trust=[{}]")
@@ -279,7 +279,7 @@ def test_a_comparison_runs_no_code_of_a_folder_that_it_is_given(run, tmp_path):
     assert outcome.code == 1 and "would build 'pathlib.Path.touch'" in outcome.message
 
 
-def test_the_code_of_a_model_is_not_run_and_nobody_is_asked(processes, tmp_path):
+def test_the_code_of_a_model_is_never_run_and_no_prompt_appears(processes, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     code = {"AutoConfig": "theirs.Config", "AutoModelForCausalLM": "theirs.Model"}

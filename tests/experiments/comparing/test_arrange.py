@@ -1,4 +1,4 @@
-"""From an entry to its configuration: what is equal, what is its own, what it cannot change."""
+"""Configuration of an entry: equal budgets, own settings, fixed settings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_budget_of_an_episode_is_the_same_and_shared_out_over_the_messages(c
         assert (found["message"], found["episode"]) == (message, 192), layout
 
 
-def test_without_a_cap_on_episodes_the_budget_is_what_the_caps_on_messages_allow(composed):
+def test_without_a_cap_on_episodes_the_budget_is_the_sum_of_the_caps_on_messages(composed):
     # Three helpers and a solver with 48 tokens each.
     assert budget_of(composed("env.budget.episode=null")) == 192
     assert budget_of(composed("env.budget.episode=null", "env.budget.message=null")) is None
@@ -66,7 +66,7 @@ def test_an_entrys_own_settings_come_last_and_count_when_the_budget_is_shared_ou
     assert caps(arrange(cfg, own)) == {"message": 7, "episode": 192} | NONE
 
 
-def test_what_may_be_thought_is_shared_out_like_what_may_be_said(composed):
+def test_thoughts_are_divided_over_messages_as_words_are(composed):
     # Three helpers and a solver with 10 tokens each: 40 over 1, 4, 6 and 7 messages.
     cfg = composed("env.budget.thought=10")
     assert thoughts_of(cfg) == 40 and thoughts_of(composed()) is None
@@ -98,7 +98,7 @@ def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_
     assert found.env.instructions == "full"
 
 
-def test_scripts_read_what_the_comparisons_agent_reads(composed):
+def test_scripts_read_the_same_form_as_the_comparisons_agent(composed):
     found = arrange(composed(), Entry("one", script="oracle"))
     assert (found.agent.script, found.env.instructions) == ("oracle", "brief")
 
@@ -116,7 +116,7 @@ def test_a_mixed_team_keeps_the_members_that_a_layout_has_roles_for(composed):
     assert set(arrange(cfg, Entry("one", layout="alone")).agent.members) == {"solver"}
 
 
-def test_whoever_is_no_dialogue_is_left_as_it_is(composed):
+def test_environments_other_than_dialogues_are_not_rearranged(composed):
     cfg = composed("env._target_=some.where.Game")
     assert budget_of(cfg) is None
     assert arrange(cfg, Entry("one")).env.rounds == 2
@@ -124,6 +124,6 @@ def test_whoever_is_no_dialogue_is_left_as_it_is(composed):
         arrange(cfg, Entry("one", layout="alone"))
 
 
-def test_nobody_votes_over_joint_work(composed):
+def test_there_is_no_vote_over_joint_work(composed):
     with pytest.raises(Unfit, match="no vote over joint work"):
         arrange(composed("env=tldr", "agent=scripted"), Entry("one", layout="alone", votes=3))

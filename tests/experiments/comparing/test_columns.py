@@ -1,4 +1,4 @@
-"""What else is measured of the entries of a comparison; `test_compare.py` plays one."""
+"""Further columns of a comparison; `test_compare.py` plays one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries: what they may say, and what the folder of a run says for them."""
+"""Entries: checks of their settings, and entries of trained runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a comparison: its panels, and what it says where there is nothing to draw."""
+"""Picture of a comparison: its panels, and placeholders without data."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def width(rows):
     return imread(io.BytesIO(picture("title", rows, None).png)).shape[1]
 
 
-def test_a_score_that_tells_more_has_a_panel_of_its_own():
+def test_a_graded_score_has_its_own_panel():
     # 5.6 inches a panel and 2.2 for the legend, 150 dots an inch.
     assert width([row("a", score=0.5)]) == 1170
     assert width([row("a", score=2.5)]) == 2010
 
 
-def test_where_nothing_is_finished_or_no_tokens_are_told_the_picture_says_so(drawn):
+def test_without_finished_rows_or_tokens_the_picture_has_a_placeholder(drawn):
     assert "no finished entry yet" in drawn([Row("a", "failed", ("why",))])[0]
     words, _ = drawn([row("a", said=None)])
     assert any("does not report the tokens said" in text for text in words)

@@ -1,4 +1,4 @@
-"""An entry is played: batches, times, samples of a vote, and what a reader has to know."""
+"""Playing an entry: batches, times, samples of a vote, and notes for the reader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_row_is_over_all_tasks_with_a_time_for_each_batch(played, rows):
     assert rows(folder.metrics)[0]["eval/accuracy"] == 1.0
 
 
-def test_a_matched_vote_takes_as_many_samples_as_say_what_its_reference_says(played):
+def test_a_matched_vote_spends_as_many_tokens_as_its_reference(played):
     entry = Entry("vote", layout="alone", votes="matched", greedy=False)
     single, _ = played(Entry("single", layout="alone", greedy=False))
     said = single.figures["tokens_said"].mean
@@ -72,7 +72,7 @@ def test_only_a_script_that_cannot_play_the_environment_is_unfit_for_it(
         played(Entry("one", script=script))
 
 
-def test_who_was_made_for_another_layout_is_told_to_be(played):
+def test_a_policy_for_another_layout_gets_a_note(played):
     row, _ = played(Entry("one", layout="alone"), "agent=tiny")
     assert "not for this layout" in row.notes[0]
 
@@ -86,7 +86,7 @@ def test_an_interrupt_ends_it_between_batches(played):
         played(Entry("oracle", script="oracle"), interrupt=Now())
 
 
-def test_who_is_silenced_says_nothing_and_the_others_speak_on(played, rows):
+def test_silenced_agents_say_nothing_and_the_others_still_speak(played, rows):
     every = ["evaluation.tasks=20", "evaluation.transcripts=20"]
     row, folder = played(Entry("pruned", script="oracle", silenced=["helper_2"]), *every)
     speakers = {
@@ -100,12 +100,12 @@ def test_who_is_silenced_says_nothing_and_the_others_speak_on(played, rows):
     assert 0.0 < row.figures["accuracy"].mean < 0.7
 
 
-def test_nobody_is_silenced_who_is_not_there(played):
+def test_silencing_an_unknown_agent_is_refused(played):
     with pytest.raises(Unfit, match="agents of solver_0, helper_0, .*; got helper_9"):
         played(Entry("pruned", script="oracle", silenced=["helper_9"]))
 
 
-def test_a_matched_cap_is_what_its_reference_says_rounded_up(played):
+def test_a_matched_cap_is_the_mean_tokens_of_its_reference_rounded_up(played):
     entry = Entry("capped", script="verbose", env={"budget": {"episode": "matched"}})
     assert entry.matched
     goal = Interval(29.2, 0, 0, 5)

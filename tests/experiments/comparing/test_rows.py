@@ -1,4 +1,4 @@
-"""A row: what it keeps, and that nothing of it is lost in its file."""
+"""Rows of a comparison: nothing is lost in their files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_field_differs_from_its_default_and_survives_its_file(tmp_path):
     assert read_row(tmp_path) == FULL
 
 
-def test_what_is_not_known_is_null_in_json_and_comes_back_as_such(tmp_path):
+def test_unknown_numbers_are_null_in_json_and_nan_when_read(tmp_path):
     row = Row("one", "finished", figures={"seconds": Interval(0.5, math.nan, math.nan, 1)})
     assert as_json(row)["figures"]["seconds"] == {
         "mean": 0.5,

@@ -1,4 +1,4 @@
-"""The table of a comparison, on the console and in its files."""
+"""Table of a comparison, on the console and in its files."""
 
 from __future__ import annotations
 

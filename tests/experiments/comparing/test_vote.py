@@ -1,4 +1,4 @@
-"""Samples of one task, the commonest answer, and how many samples there are."""
+"""Samples of one task, the most frequent answer, and the number of samples."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def test_silent_samples_leave_nothing_to_grade(solo):
     [(70.0, 14.0, 5), (76.0, 14.0, 5), (78.0, 14.0, 6), (3.0, 14.0, 1), (500.0, 14.0, 8)]
     + [(70.0, 0.0, 8)],
 )
-def test_samples_are_as_many_as_say_what_the_reference_says(reference, one, votes):
+def test_the_number_of_samples_matches_the_tokens_of_the_reference(reference, one, votes):
     assert votes_for(reference, one, most=8) == votes
 
 
-def test_a_vote_keeps_what_the_task_paid_and_what_every_sample_cost():
+def test_a_vote_keeps_the_task_reward_and_the_bill_of_every_sample():
     priced = {"price": 1.0, "normalizer": 100, "exempt_answer": False}
     solo = envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward=priced)
     samples = [sample(solo, text) for text in ("#### -1", right(solo), right(solo))]

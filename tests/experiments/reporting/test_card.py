@@ -23,7 +23,7 @@ def test_paths_are_shown_by_their_last_part(text, expected):
     assert public(text) == expected
 
 
-def test_who_speaks_with_which_folder(tmp_path):
+def test_each_agent_has_the_folder_of_its_policy(tmp_path):
     first, other, script = object(), object(), object()
     for agent in ("a_0", "b_0"):
         (tmp_path / agent).mkdir()
@@ -35,7 +35,7 @@ def test_who_speaks_with_which_folder(tmp_path):
     assert saved_places(dict.fromkeys(("a_0", "b_0"), first), tmp_path) == {"a_0": ".", "b_0": "."}
 
 
-def test_the_command_sets_what_differs_from_the_named_environment():
+def test_the_command_sets_the_keys_that_differ_from_the_named_environment():
     env = _with_base(CONF / "env" / "gsm8k.yaml")
     assert _environment(env, []) == ["env=gsm8k"]
     # Removed by the user, set by the team, and added by the user.

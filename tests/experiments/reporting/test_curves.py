@@ -1,4 +1,4 @@
-"""Pictures of training, and what a page tells of places in them."""
+"""Pictures of training, and labels of points for pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_named_lines_have_points_where_the_picture_shows_them() -> None:
     assert 0 < high.place[1] < 15 < 75 < low.place[1] < 100
 
 
-def test_of_a_long_line_not_every_point_is_told() -> None:
+def test_a_long_line_has_labels_for_some_of_its_points() -> None:
     _, points = draw_with_points(
         4.0, 3.0, 1, lambda axes: axes.plot(range(1000), range(1000), gid="long")
     )
@@ -36,7 +36,7 @@ def test_of_a_long_line_not_every_point_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_a_page_tells_values_at_their_steps_in_words(run: Path, report: Any) -> None:
+def test_a_page_labels_values_at_their_steps(run: Path, report: Any) -> None:
     page = report(run)
     (accuracy,) = [one for one in curves(read_run(run)) if one.name == "accuracy"]
     told = [words for _, _, words in accuracy.points]

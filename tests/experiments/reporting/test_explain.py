@@ -1,4 +1,4 @@
-"""How the advantages of a logged group are explained."""
+"""Explanation of the advantages of a logged group."""
 
 from __future__ import annotations
 

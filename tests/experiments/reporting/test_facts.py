@@ -1,4 +1,4 @@
-"""What a page says a run was."""
+"""Facts about a run on its page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Run:
     return read_run(tmp_path)
 
 
-def test_everything_that_a_folder_tells_is_told_in_order(run: Run) -> None:
+def test_all_facts_of_a_folder_are_listed_in_order(run: Run) -> None:
     assert list(facts(run).items()) == [
         ("environment", "gsm8k"),
         ("source", "generated"),
@@ -63,7 +63,7 @@ def test_a_title_names_environment_learner_and_seeds() -> None:
     assert title({}, "12-00-00") == "12-00-00"
 
 
-def test_what_worked_on_a_run_last_is_told_with_its_commit_device_and_command(run: Run) -> None:
+def test_the_last_process_of_a_run_is_shown_with_commit_device_and_command(run: Run) -> None:
     made = {"commit": f"{'a1' * 20}-dirty", "device": "1 x H200", "command": "laconic train seed=3"}
     (run.folder / "provenance.json").write_text(json.dumps([{"commit": "old"}, made]))
     found = facts(read_run(run.folder))
@@ -74,7 +74,7 @@ def test_what_worked_on_a_run_last_is_told_with_its_commit_device_and_command(ru
     assert read_run(run.folder).written_by == {}
 
 
-def test_what_hydra_noted_is_said_as_it_was_typed(run: Run) -> None:
+def test_recorded_choices_are_shown_as_they_were_typed(run: Run) -> None:
     (run.folder / ".hydra").mkdir()
     noted = "hydra: {runtime: {choices: {learner: magrpo, agent: tiny}}}"
     (run.folder / ".hydra" / "hydra.yaml").write_text(noted)
@@ -87,12 +87,12 @@ def test_a_price_that_stands_still_is_only_the_price(run: Run) -> None:
 
 
 @pytest.mark.parametrize("config", ["", "env: 3\nlearner: [1]\nagent: x", "[1]", "{]"])
-def test_what_is_not_known_is_left_out(tmp_path: Path, config: str) -> None:
+def test_unknown_facts_are_left_out(tmp_path: Path, config: str) -> None:
     (tmp_path / "config.yaml").write_text(config)
     assert facts(read_run(tmp_path)) == {}
 
 
-def test_facts_of_several_runs_are_told_once_and_times_added_up(run: Run) -> None:
+def test_facts_of_several_runs_are_merged_and_times_added(run: Run) -> None:
     other = replace(run, seed="4", written=NOON + 86400)
     found = facts_of_all([run, other])
     assert (found["environment"], found["seed"]) == ("gsm8k", "3, 4")

@@ -27,7 +27,7 @@ def test_without_a_finished_run_the_picture_says_so() -> None:
     assert drawn.png.startswith(b"\x89PNG")
 
 
-def test_the_caption_tells_intervals_over_seeds_from_those_over_tasks(
+def test_the_caption_distinguishes_intervals_over_seeds_and_over_tasks(
     tmp_path: Path, short: Callable[..., Path]
 ) -> None:
     runs = [read_run(short(tmp_path / str(seed), seed=seed)) for seed in range(2)]
@@ -73,7 +73,7 @@ def test_the_fewest_tokens_that_would_do_are_drawn_where_runs_recorded_them(
     assert read_run(folder).after.floors == {}  # type: ignore[union-attr]
 
 
-def test_tokens_spent_are_those_said_where_nobody_thinks(
+def test_tokens_spent_are_those_said_without_thoughts(
     tmp_path: Path, short: Callable[..., Path]
 ) -> None:
     after = read_run(short(tmp_path / "run")).after

@@ -79,7 +79,9 @@ def test_a_mark_stands_at_its_means_with_bars_as_far_as_they_are_known(axes: Axe
 
 
 @pytest.mark.parametrize(("goal", "words"), [("accuracy", "tasks solved"), ("score", "score of")])
-def test_the_axes_say_what_is_better_and_what_is_reached(axes: Axes, goal: str, words: str) -> None:
+def test_the_axes_name_the_better_direction_and_the_metric(
+    axes: Axes, goal: str, words: str
+) -> None:
     against_tokens(axes, goal)
     assert "fewer is better" in axes.get_xlabel() and words in axes.get_ylabel()
     assert ("%" in axes.yaxis.get_major_formatter()(0.5)) is (goal == "accuracy")

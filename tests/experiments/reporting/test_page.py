@@ -1,4 +1,4 @@
-"""Templates: what they escape, and what they refuse."""
+"""Templates escape their values and refuse missing ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_every_value_is_escaped_and_made_visible_wherever_it_stands() -> None:
     assert page.tags.count("script") == 1
 
 
-def test_what_stands_in_brackets_steps_back_but_in_the_first_column() -> None:
+def test_text_in_brackets_is_secondary_except_in_the_first_column() -> None:
     page = sweep(tables=[("", ("a", "b"), [("[a]", "1 [0, <2]")])])
     assert "<td>[a]</td>" in page
     assert '<td>1 <span class="aside">[0, &lt;2]</span></td>' in page

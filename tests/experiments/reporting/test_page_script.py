@@ -1,4 +1,4 @@
-"""The script of a page, run by node on a stand-in for a document of one table and three tasks."""
+"""Script of a page, run by node on a stand-in for a document of one table and three tasks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ const shown = (...checked) => {
 
 @pytest.fixture
 def play(tmp_path: Path):
-    """Runs the script and returns the value of an expression after it."""
+    """Run the script and return the value of an expression after it."""
     if shutil.which("node") is None:
         pytest.skip("there is no node here to run the script of a page")
 
@@ -73,7 +73,7 @@ def play(tmp_path: Path):
 ROWS = [["b 10", "9.0 % [1, 2]"], ["b 2", "10.0 %"], ["a", "–"], ["c", "−0.5"], ["d", "+1.3"]]
 
 
-def test_numbers_are_sorted_up_and_then_down_with_what_is_unknown_last(play) -> None:
+def test_numbers_are_sorted_up_and_then_down_with_unknown_ones_last(play) -> None:
     rising = ["−0.5", "+1.3", "9.0 % [1, 2]", "10.0 %", "–"]
     assert play("[sorted(1), sorted(1)]", ROWS, []) == [rising, [*rising[-2::-1], "–"]]
 

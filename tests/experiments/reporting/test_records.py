@@ -1,4 +1,4 @@
-"""What can be asked of a run that was read."""
+"""Properties of a run that was read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_series_skips_the_steps_without_the_metric() -> None:
         ({"score": 0.5}, True),
     ],
 )
-def test_a_score_is_the_goal_where_it_tells_more(means: dict[str, float], by_degrees: bool) -> None:
+def test_a_graded_score_is_the_goal(means: dict[str, float], by_degrees: bool) -> None:
     one = evaluation(0, **means)
     assert graded([one.intervals]) is by_degrees
     assert goal([replace(EMPTY, evaluations=(one,))]) == ("score" if by_degrees else "accuracy")

@@ -1,4 +1,4 @@
-"""The report of one run: whole, half-way or broken."""
+"""Report of one run: complete, incomplete or broken."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_tasks_carry_the_marks_by_which_they_are_filtered(
     assert single.marks_of(alone[1], None) == ["solved"]
 
 
-def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) -> None:
+def test_messages_of_agents_cannot_become_markup_of_the_page(run: Path, report: Any) -> None:
     attack = '</div><script>alert(1)</script><img src=x onerror="alert(1)">\x00\ud800 $x^{2 & <b>'
     row = json.loads((run / "transcripts.jsonl").read_text().splitlines()[0])
     row |= {"question": attack, "answer": attack, "task": attack}
@@ -106,7 +106,7 @@ def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: 
         assert split in text
 
 
-def test_an_empty_run_gets_a_report_that_says_what_is_missing(tmp_path: Path, report: Any) -> None:
+def test_an_empty_run_gets_a_report_that_lists_missing_parts(tmp_path: Path, report: Any) -> None:
     (tmp_path / ".hydra").mkdir()
     text = report(tmp_path).text
     for name in ("config.yaml", "metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
@@ -160,7 +160,7 @@ def test_evaluations_without_intervals_come_from_the_metrics(run: Path) -> None:
     assert "[" not in rows["accuracy"] and rows["rounds"] == "2.00"
 
 
-def test_what_an_environment_does_not_tell_is_not_drawn(
+def test_metrics_that_an_environment_does_not_report_are_not_drawn(
     tmp_path: Path, build_run: Any, write_rows: Any, report: Any
 ) -> None:
     """Of a run, and of a folder of two."""

@@ -1,4 +1,4 @@
-"""Reports of a sweep whose runs are done, under way, lost, not evaluated or not begun."""
+"""Reports of a sweep with finished, running, failed, unevaluated and planned runs."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_run_that_failed_says_why_on_its_own_page(half: Path, tmp_path: Path) 
         (["seed="], 1),
     ],
 )
-def test_the_jobs_of_a_sweep_are_counted_where_that_can_be_told(
+def test_the_jobs_of_a_sweep_are_counted_if_possible(
     tmp_path: Path, asked: list[str], jobs: int | None
 ) -> None:
     config = {"hydra": {"overrides": {"task": asked}, "sweeper": {"params": {"a": "1"}}}}

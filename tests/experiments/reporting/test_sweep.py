@@ -1,4 +1,4 @@
-"""The report of a folder of runs: what is pooled, what is left out, in which order."""
+"""Report of a folder of runs: means, runs left out, order."""
 
 from __future__ import annotations
 

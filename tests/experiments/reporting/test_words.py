@@ -1,4 +1,4 @@
-"""Numbers as people read them, and tables of text."""
+"""Formats of numbers, and tables of text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_large_numbers_have_fewer_digits() -> None:
         assert level("tokens_said", Interval(mean, one.low, one.high, 1)) == text
 
 
-def test_there_is_no_relative_change_of_nothing() -> None:
+def test_zero_has_no_relative_change() -> None:
     nothing, some = Interval(0.0, 0.0, 0.0, 3), Interval(5.0, 4.0, 6.0, 3)
     assert share_of_before(nothing, some) == ""
     assert share_of_before(some, nothing) == "−100 %"

@@ -77,7 +77,7 @@ def test_a_run_that_wrote_nothing_yet_may_start_over(folder, cfg):
     assert folder.start(cfg, resume=False) is False
 
 
-def test_resume_in_an_empty_folder_starts_and_in_a_used_one_goes_on(folder, cfg):
+def test_resume_starts_in_an_empty_folder_and_continues_in_a_used_one(folder, cfg):
     assert folder.start(cfg, resume=True) is False
     assert folder.start(cfg, resume=True) is True
 
@@ -199,7 +199,7 @@ def test_a_folder_of_an_unknown_format_is_refused_in_one_line(folder, cfg):
     assert (folder.path / "config.yaml").read_text() == before
 
 
-def test_every_process_that_goes_on_with_a_run_leaves_its_entry(folder, cfg):
+def test_every_process_that_resumes_a_run_adds_its_entry(folder, cfg):
     folder.start(cfg, resume=False)
     folder.write_status("interrupted", 1)
     again = RunFolder(folder.path)

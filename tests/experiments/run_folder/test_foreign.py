@@ -1,4 +1,4 @@
-"""What other programs have left in a run folder is told truly, and cannot command the terminal."""
+"""Files of other programs in a run folder are read correctly and printed safely."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _everything(folder):
 
 @pytest.fixture
 def precious(tmp_path):
-    """What a user has beside a run folder of a stranger."""
+    """Make files of a user beside a stranger's run folder."""
     folder = tmp_path / "precious"
     (folder / "step_00000002").mkdir(parents=True)
     for name in ("file", "config.yaml", "hydra.yaml", "model.safetensors", "metrics.jsonl"):
@@ -80,7 +80,7 @@ def precious(tmp_path):
         ),
     ],
 )
-def test_a_run_is_not_gone_on_with_through_a_link(run, small, precious, tmp_path, name, target):
+def test_a_run_is_not_resumed_through_a_link(run, small, precious, tmp_path, name, target):
     folder = tmp_path / "run"
     (folder / name).parent.mkdir(parents=True)
     (folder / "config.yaml").write_text("seed: 0\n")

@@ -1,4 +1,4 @@
-"""Training groups on disk: which are written, and how many."""
+"""Training groups on disk: the choice of groups, and their number."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
     assert not Journal(folder, STARTS).start(0).replies
 
 
-def test_what_a_kill_has_torn_is_dropped_and_what_follows_is_whole(folder):
+def test_an_incomplete_line_is_dropped_and_later_rows_are_complete(folder):
     Journal(folder, STARTS).keep_episode(0, episode("a"))
     Journal(folder, STARTS).keep_reply(1, 0, ASKED, REPLY)
     for path in (folder.episodes, folder.replies):

@@ -1,4 +1,4 @@
-"""A run folder says what wrote it."""
+"""Provenance of a run folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One agent in the place of several: what it is told, and how its parts are found."""
+"""One agent replaces a team: its instructions, and the parts of its text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def writer():
     return environment
 
 
-def test_it_is_told_every_duty_under_its_heading():
+def test_the_writer_reads_every_duty_under_its_heading():
     text = writer().reset(seed=0)[0]["writer_0"]["text"]
     assert "### concise\nYou write the concise summary" in text
     assert "### detailed\nYou write the detailed summary" in text
@@ -65,7 +65,7 @@ def test_agents_of_one_role_have_headings_of_their_own():
     }
 
 
-def test_words_are_told_after_the_role_but_not_in_the_brief_form():
+def test_words_follow_the_role_except_in_the_brief_form():
     full = envs.make("gsm8k", tasks=2)
     tell(full, "Think first.")
     observations, _ = full.reset(seed=0)
@@ -80,7 +80,7 @@ def society(**settings):
     return envs.make("gsm8k", tasks=2, team={"solver": 2}, answer="majority", **settings)
 
 
-def test_words_of_a_list_are_told_to_each_agent_alone():
+def test_each_agent_reads_only_its_own_words_of_a_list():
     plain, env = society(), society()
     tell(env, ["You are easy-going.", "You are sure of yourself."])
     found = {agent: one["text"] for agent, one in env.reset(seed=0)[0].items()}

@@ -1,4 +1,4 @@
-"""Settings of a play that are out of range are refused by name, before anything is built."""
+"""Settings of a play that are out of range are refused by name before anything is built."""
 
 from __future__ import annotations
 

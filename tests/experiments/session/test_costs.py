@@ -1,4 +1,4 @@
-"""Tokens by the second, and memory that only grows."""
+"""Tokens per second, and peak memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def test_replies_are_sampled_and_whole_conversations_trained():
     }
 
 
-def test_who_speaks_without_tokens_has_no_speed():
+def test_replies_without_tokens_have_no_speed():
     assert tokens_per_second([group(0)], 1.0, 1.0) == {}
 
 
-def test_the_peak_of_memory_is_told_in_gigabytes_and_never_falls():
+def test_peak_memory_is_in_gigabytes_and_never_falls():
     # A process with torch in it holds more than a hundredth of one, and less than any machine has.
     before = peak_gigabytes()
     assert 0.01 < before < 500

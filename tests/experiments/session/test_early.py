@@ -1,4 +1,4 @@
-"""Mistakes are answered in one line, before torch is imported, and leave nothing behind."""
+"""Mistakes are reported in one line before torch is imported, and leave no files."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_right_settings_pass(overrides):
     composed(*overrides)
 
 
-def test_a_class_of_ones_own_takes_what_it_wants():
+def test_a_users_own_class_may_take_any_setting():
     composed("env._target_=my_package.Password", "env.rounds=many")
     with pytest.raises(InstantiationException, match="env.rounds must be a whole number"):
         composed("env.rounds=many")

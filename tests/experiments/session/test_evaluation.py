@@ -45,7 +45,7 @@ def test_every_task_is_started_once_with_the_same_seed_at_every_evaluation(envir
     assert evaluation_starts(environments, most=2) == starts[:2]
 
 
-def test_an_environment_without_named_tasks_draws_as_many_as_it_is_told():
+def test_an_environment_without_task_keys_plays_the_configured_number_of_episodes():
     assert evaluation_starts([object()], most=3) == [Start(0), Start(1), Start(2)]
     assert len(evaluation_starts([object()])) == 256
 
@@ -70,7 +70,9 @@ def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder
     assert all(one["solved"] and one["answer"] == one["reference"] for one in transcripts)
 
 
-def test_what_runs_after_it_adds_figures_metrics_and_facts(environments, folder, rows, outside):
+def test_hooks_after_an_evaluation_add_figures_metrics_and_facts(
+    environments, folder, rows, outside
+):
     nodes = {"first": {"_target_": "after.Longest"}}
     nodes |= {"second": {"_target_": "after.count_episodes", "prefix": "yours"}}
     hooks = make_hooks(OmegaConf.create(nodes))
@@ -102,7 +104,7 @@ def test_no_episode_at_all_is_recorded_as_such(environments, folder, rows):
     assert rows(folder.evaluations) == [{"step": 0, "episodes": 0, "intervals": {}}]
 
 
-def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
+def test_a_transcript_has_every_message_and_the_outcome(environments):
     task = next(iter(environments[0].tasks.values()))
     episode = Episode(
         task=task.key,
@@ -150,7 +152,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
     }
 
 
-def test_a_transcript_is_read_back_with_what_it_says_of_pay_or_without():
+def test_a_transcript_is_read_with_or_without_rewards():
     paid = Episode("a", (), {"b_0": (0.5,)}, task_rewards={"b_0": (1.0,)}, bills={"b_0": (0.5,)})
     for episode in (paid, Episode("a", (), {"b_0": (0.5,)}), Episode("a", (), {})):
         row = json.loads(json.dumps(transcript(episode, None, step=0).row()))
@@ -166,7 +168,7 @@ def test_a_transcript_without_a_task_leaves_its_words_empty():
     assert (row.task, row.question, row.statements, row.reference) == ("5", "", (), "")
 
 
-def test_thoughts_stand_beside_what_was_said_where_there_are_any():
+def test_a_transcript_has_thoughts_only_if_there_are_any():
     turns = (
         Turn("helper_0", 0, "two", tokens_said=1, thought="hm, two", tokens_thought=3),
         Turn("solver_0", 1, "#### 2", tokens_said=3),

@@ -18,7 +18,7 @@ def cfg_of(*overrides):
         return compose("train", overrides=list(overrides))
 
 
-def test_the_header_names_what_is_trained_on_what_and_where_it_is_written():
+def test_the_header_names_agent_environment_learner_and_folder():
     cfg = cfg_of("env=math", "learner=rloo", "seed=3", "train.steps=7")
     choices = {"env": "math", "agent": "tiny", "learner": "rloo"}
     assert header(cfg, choices, Path("/runs/one")) == [
@@ -65,7 +65,7 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
     assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
 
 
-def test_fresh_weights_that_learn_from_reward_alone_are_told_of():
+def test_fresh_weights_that_learn_from_reward_alone_get_a_warning():
     said = unseen(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
     assert "fresh weights" in said and "laconic warm-start env=math" in said
     assert unseen(cfg_of("experiment=warm_start", "env=math")) == ""

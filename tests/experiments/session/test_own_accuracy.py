@@ -1,4 +1,4 @@
-"""A warm start shows its loss and how well the policy itself does, and not how well its teacher."""
+"""A warm start shows its loss and the accuracy of the policy, not of its teacher."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_it_is_measured_every_25_steps_in_at_most_a_twentieth_of_the_time(evalua
     assert measured(evaluation, 1.0) == due
 
 
-def test_without_an_evaluation_the_first_measurement_says_what_one_costs():
+def test_without_an_evaluation_the_first_measurement_determines_the_cost():
     own = OwnAccuracy()
     own.observe({"time/rollout": 0.1}, 0)
     assert own.is_due(25) and not own.is_due(24) and not own.is_due(0)
 
 
-def test_what_is_shown_is_the_policys_own():
+def test_the_display_shows_the_policys_own_accuracy():
     row = {"teacher/accuracy": 0.98, "learner/loss": 0.5, NAME: 0.25, "teacher/tokens_said": 70.0}
     assert of_policy(row) == {"learner/loss": 0.5, NAME: 0.25}
     assert of_policy({"eval/accuracy": 0.0, "eval/tokens_said": 9.0}) == {NAME: 0.0}

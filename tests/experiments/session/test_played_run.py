@@ -1,4 +1,4 @@
-"""`laconic evaluate run=<folder>`: what a training left, played as the training played it."""
+"""`laconic evaluate run=<folder>` plays a training's policy in its environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laconic.experiments.session.played_run import take_run
 
 @pytest.fixture
 def evaluation():
-    """A composed evaluation of another environment."""
+    """Compose an evaluation of another environment."""
 
     def make(run, step=None, trust=()):
         env = {"_target_": "laconic.envs.make", "name": "math", "rounds": 2}
@@ -26,7 +26,9 @@ def evaluation():
 
 
 @pytest.mark.parametrize(("step", "at"), [("null", 4), ("2", 2)])
-def test_a_checkpoint_does_what_it_did_in_its_training(run, trained, rows, tmp_path, step, at):
+def test_a_checkpoint_has_the_same_figures_as_in_its_training(
+    run, trained, rows, tmp_path, step, at
+):
     # Its environment has 20 tasks, of which the training was evaluated on 4; typed is what counts.
     told = [f"run={trained[0]}", f"step={step}", "evaluation.tasks=4", "threads=1"]
     outcome = run("evaluate", *told, f"hydra.run.dir={tmp_path}/run")
@@ -39,7 +41,7 @@ def test_a_checkpoint_does_what_it_did_in_its_training(run, trained, rows, tmp_p
     assert played and played == {name: trained_rows[at][name] for name in played}
 
 
-def test_what_is_typed_takes_the_place_of_the_runs_own(evaluation, trained):
+def test_typed_settings_replace_those_of_the_run(evaluation, trained):
     cfg = evaluation(trained[0], step=2)
     cfg.env.rounds = 3
     take_run(cfg, ["env.rounds=3", "seed=1"])
@@ -86,7 +88,7 @@ def test_where_tasks_come_from_is_not_taken_from_a_folder(evaluation, trained, t
             take_run(evaluation(folder), [])
 
 
-def test_what_is_no_training_is_refused(evaluation, trained, tmp_path):
+def test_a_folder_without_a_training_is_refused(evaluation, trained, tmp_path):
     with pytest.raises(SettingError, match="is no folder of a training"):
         take_run(evaluation(tmp_path), [])
     alone = evaluation("", step=3)

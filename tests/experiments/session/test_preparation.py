@@ -1,4 +1,4 @@
-"""What a training refuses before anything is built, and a schedule of prices without a price."""
+"""Settings that a training refuses early, and price schedules without a price."""
 
 from __future__ import annotations
 

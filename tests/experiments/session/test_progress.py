@@ -71,7 +71,7 @@ def test_plain_lines_come_first_last_and_every_few_seconds(make, clock):
     ]
 
 
-def test_what_precedes_the_first_step_and_earlier_parts_of_the_run_do_not_count(make, clock):
+def test_time_before_the_first_step_and_of_earlier_parts_does_not_count(make, clock):
     progress, file = make(10, first_step=4, every_seconds=0.0)
     with progress:
         clock.now += 60.0
@@ -159,7 +159,7 @@ def test_a_long_step_shows_life_in_plain_lines_and_a_short_one_does_not(make, cl
         assert bool(file.getvalue()) is printed
 
 
-def test_a_program_tells_its_parts_itself(make, clock):
+def test_a_program_may_name_its_parts_itself(make, clock):
     progress, _ = make(2)
     assert progress.life() == ""
     progress.begin("warm-up")

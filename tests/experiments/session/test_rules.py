@@ -1,4 +1,4 @@
-"""The warnings of rules about rows of metrics, row by row."""
+"""Warnings of rules about rows of metrics, row by row."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_agents_with_something_to_say_may_be_silent_less_often() -> None:
     assert "silent in 50% of the turns in which it had something useful to say" in str(warnings[-1])
 
 
-def test_the_warning_says_what_happened_with_numbers_and_what_to_try() -> None:
+def test_the_warning_has_numbers_and_advice() -> None:
     rule = Collapse(window=1)
     rule.observe(6, row(0.2, 0.81))
     words = rule.observe(7, row(0.95, 0.34))
@@ -192,7 +192,7 @@ def test_an_environment_without_bills_is_named_once() -> None:
     assert Rules(Context(charge_power=0.0)).observe(1, {"train/reward": 1.0}) == []
 
 
-def test_a_price_above_what_is_earned_is_said_where_it_is_always_charged() -> None:
+def test_a_price_above_the_reward_gets_a_warning_if_always_charged() -> None:
     dear = {**HEALTHY, "train/billed": 0.6}
     always, by_rate = Rules(Context(charge_power=0.0)), Rules(Context(charge_power=2.0))
     warnings = [always.observe(step, dear) for step in range(5)]
@@ -225,7 +225,7 @@ def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
 # The price in words
 
 
-def test_the_sentence_says_what_an_episode_costs_is_charged_and_earns() -> None:
+def test_the_sentence_has_cost_charge_and_reward_of_an_episode() -> None:
     # 73 tokens at 2 per 50 are 2.92; 2.92 x 0.4 x 0.4 = 0.4672, which is more than the 0.4 earned;
     # 73 x 0.4 / 0.4672 = 62.5.
     figures = {"tokens_said": 73.0, "billed": 2.92, "task_reward": 0.4, "accuracy": 0.4}
@@ -251,7 +251,7 @@ def test_a_graded_task_is_measured_in_its_most_reward() -> None:
     assert "cost 0.10 of a solved task. It is charged 0.05 at the present pass rate of 50%" in line
 
 
-def test_a_team_that_solves_little_is_told() -> None:
+def test_a_team_that_solves_little_gets_a_warning() -> None:
     figures = {"tokens_said": 10.0, "billed": 0.4, "task_reward": 0.05, "accuracy": 0.05}
     line = price_sentence(figures, Context(charge_power=2.0), 1.0)
     assert line.endswith("too few solved episodes to learn from.")

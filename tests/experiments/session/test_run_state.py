@@ -1,4 +1,4 @@
-"""What a run warns of, and which policies it leaves behind."""
+"""Warnings of a run, and the policies that it saves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_one_policy_lies_in_the_folder_and_several_in_folders_of_their_first_age
 
 
 def first_update(folder, every, processes=SINGLE_PROCESS, resumable=True):
-    """A run of 20 steps after its first, whose learner has 400 bytes to keep."""
+    """Make a run of 20 steps after its first step, whose learner has a state of 400 bytes."""
     learner = SimpleNamespace(resumable=resumable, state_dict=lambda: {"w": torch.zeros(100)})
     cfg = SimpleNamespace(train=SimpleNamespace(checkpoint_every=every))
     places = SimpleNamespace(checkpoints=folder)
@@ -55,9 +55,7 @@ def first_update(folder, every, processes=SINGLE_PROCESS, resumable=True):
     return one
 
 
-def test_a_disk_that_is_too_full_is_told_once_the_size_of_checkpoints_is_known(
-    tmp_path, monkeypatch
-):
+def test_a_full_disk_gets_a_warning_once_the_size_of_checkpoints_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=799))
     one = first_update(tmp_path, every=10)
     (warning,) = watch(one, {})

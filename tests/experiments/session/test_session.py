@@ -1,4 +1,4 @@
-"""Trainings from Python: the same run as from the command line, and what its folder tells."""
+"""Trainings from Python: the same run as from the command line, read from its folder."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_run_from_python_is_the_run_of_the_command_line(
         laconic.train(*small, folder=made.folder)
 
 
-def test_the_trained_team_plays_what_its_evaluation_played(trained):
+def test_the_trained_team_plays_the_episodes_of_its_evaluation(trained):
     opened = laconic.Run(trained[0])
     last = {one.task: one for one in opened.transcripts if one.step == 4}
     task = next(iter(last))
@@ -136,7 +136,7 @@ def test_a_new_key_given_as_text_is_composed():
     assert laconic.compose("+foo=1").foo == 1
 
 
-def test_what_a_training_refuses_names_the_arguments_of_python(trained):
+def test_errors_of_a_training_name_the_arguments_of_python(trained):
     with pytest.raises(SettingError) as error:
         laconic.train(folder=trained[0])
     message = str(error.value)

@@ -58,7 +58,7 @@ def test_anything_but_a_whole_number_in_range_is_refused_with_its_key(value):
         check_counts(cfg, {"a.b": 1})
 
 
-def test_a_count_that_is_not_there_is_refused_like_null():
+def test_a_missing_count_is_refused_like_null():
     with pytest.raises(SettingError, match=r"^seed must be .*; got None$"):
         check_counts(OmegaConf.create({}), {"seed": 0})
 
@@ -127,7 +127,7 @@ def test_tasks_of_another_kind_are_drawn_but_never_shown():
     assert task_keys(Odd()) == () and tasks_of(Odd()) == {}
 
 
-def test_the_price_is_set_where_there_is_one_and_the_rest_of_the_reward_stays():
+def test_only_the_price_of_a_reward_is_set_if_it_has_one():
     @dataclass
     class Own:
         price: float = 0.25
@@ -206,7 +206,7 @@ def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):
     assert environment.budget == Budget(message=7) and environment.reward.price == 0.5
 
 
-def test_conditions_are_told_once_where_there_are_any(cfg, team, capsys):
+def test_conditions_of_grading_are_printed_once_if_there_are_any(cfg, team, capsys):
     (environment,) = make_environments(cfg, 1, "train", team)
     print_conditions(environment)
     print_conditions(object())

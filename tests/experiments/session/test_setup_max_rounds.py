@@ -1,4 +1,4 @@
-"""`env.max_rounds` reaches who plays an environment, ours or one that does not know the key."""
+"""`env.max_rounds` reaches the rollout, also of an environment that does not take the key."""
 
 from __future__ import annotations
 

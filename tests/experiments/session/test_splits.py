@@ -1,4 +1,4 @@
-"""Training and evaluation kept apart: other sources, a share held out, tasks in both."""
+"""Training and evaluation are kept apart: other sources, a holdout, shared tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEAM = ScriptedTeam("silent")
 
 @pytest.fixture
 def source(tmp_path):
-    """A folder with a file of numbered questions for each split."""
+    """Make a folder with a file of numbered questions for each split."""
 
     def write(**numbers):
         for name, those in numbers.items():
@@ -67,7 +67,7 @@ def test_one_file_for_both_is_refused_with_both_ways_out_and_either_helps(source
     assert leave_out_shared(train, evaluation) and len(train[0].tasks) == 6
 
 
-def test_a_folder_that_lacks_a_split_says_what_helps(source):
+def test_the_error_for_a_missing_split_has_advice(source):
     with pytest.raises(SourceError, match=r"expected test\.jsonl .* env\.holdout=0\.2 draws"):
         parts(source(train=range(3)))
 

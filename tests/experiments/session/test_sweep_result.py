@@ -23,14 +23,14 @@ def test_the_result_is_of_the_last_evaluation():
     assert select(["eval/reward"], ROWS) == [0.2]
 
 
-def test_what_is_not_finite_or_has_nothing_behind_it_is_nan():
+def test_missing_and_infinite_figures_are_nan():
     assert math.isnan(select("eval/score", ROWS))
     # A share that no turn of the last evaluation had a part in.
     assert math.isnan(select("eval/spoke_if_informed", ROWS))
 
 
 @pytest.mark.parametrize("setting", [None, 3, [], [3], ""])
-def test_what_names_no_metric_is_refused(setting):
+def test_an_unknown_metric_is_refused(setting):
     with pytest.raises((SettingError, UnknownNameError), match="sweep_metric"):
         check(setting, ROWS[0])
     if setting != "":

@@ -58,7 +58,7 @@ def test_a_debate_has_full_exchange_one_revision_and_a_majority():
     assert turns("debate", BY_ROLE) == 6
 
 
-def test_in_a_discussion_those_who_answer_have_heard_everybody_twice():
+def test_in_a_discussion_answering_agents_have_heard_all_others_twice():
     found = laid_out("discussion", BY_ROLE)
     assert found["schedule"] == [["helper"], ["helper"], ["solver"]]
     assert turns("discussion", BY_ROLE) == 7

@@ -1,4 +1,4 @@
-"""A training plays the layouts it is told to, and a teacher speaks in each of them."""
+"""A training plays the layouts of `train.layouts`, with a teacher in each of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made():
     return make
 
 
-def test_by_default_they_are_what_is_configured(made):
+def test_by_default_environments_are_as_configured(made):
     environments = made()
     assert len(environments) == 2 and all(isinstance(one, DialogueEnv) for one in environments)
 

@@ -1,4 +1,4 @@
-"""The price at which a policy is evaluated that a training has left."""
+"""The price at which a trained policy is evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laconic.experiments.session.training_price import set_training_price, train
 
 @pytest.fixture
 def run_of(tmp_path):
-    """Writes a run folder whose price rose by a tenth in each step."""
+    """Write a run folder whose price rises by a tenth in each step."""
 
     def make(name="gsm8k", prices=(None, 0.0, 0.1, 0.2)):
         for part in ("policy/solver_0", "checkpoints"):
@@ -41,7 +41,7 @@ def test_it_is_that_of_the_step_of_the_weights(run_of):
         assert training_price(configured(place)) == (3, 0.2)
 
 
-def test_there_is_none_of_other_models_environments_and_runs_without_a_price(run_of, tmp_path):
+def test_other_models_environments_and_runs_without_a_price_have_none(run_of, tmp_path):
     run = run_of()
     assert training_price(configured(run, name="math")) is None
     assert training_price(configured(run / "checkpoints")) is None

@@ -1,4 +1,4 @@
-"""Intervals over seeds and of changes, by hand."""
+"""Intervals over seeds and of changes, computed by hand."""
 
 from __future__ import annotations
 

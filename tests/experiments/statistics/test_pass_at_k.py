@@ -1,4 +1,4 @@
-"""The estimator of pass@k against closed forms and against every choice there is."""
+"""The estimator of pass@k against closed forms and against enumeration."""
 
 from __future__ import annotations
 

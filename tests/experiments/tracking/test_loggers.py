@@ -81,7 +81,7 @@ def test_a_resumed_run_shows_no_step_twice(tmp_path, scalars, monkeypatch):
     logger.close()
 
 
-def test_the_config_group_builds_what_it_names(tmp_path, choose):
+def test_the_config_group_builds_its_loggers(tmp_path, choose):
     assert open_loggers(choose("logger=none"), tmp_path).loggers == ()
     for choice in ("logger=tensorboard", "logger=[tensorboard,none]"):
         (logger,) = open_loggers(choose(choice), tmp_path, purge_step=2).loggers

@@ -73,7 +73,7 @@ def test_no_library_of_a_tracker_is_imported_unless_it_is_chosen(tmp_path):
     assert done.stdout == "[]\n"
 
 
-def test_a_new_run_begins_anew_and_a_resumed_one_goes_on_after_what_was_sent(tmp_path):
+def test_a_new_run_starts_afresh_and_a_resumed_one_continues_after_the_last_sent_step(tmp_path):
     first = Kept(tmp_path)
     for step in range(4):
         first.log(step, {"a": float(step)})
@@ -87,7 +87,7 @@ def test_a_new_run_begins_anew_and_a_resumed_one_goes_on_after_what_was_sent(tmp
     assert Kept(tmp_path).known is None
 
 
-def test_what_a_tracker_has_missed_is_sent_from_the_run_folder(tmp_path):
+def test_missed_steps_are_sent_from_the_run_folder(tmp_path):
     write_rows(tmp_path, {"step": 0, "a": 0.5}, {"step": 1, "a": None, "b": 2})
     # Chosen for the first time when the run is resumed: nothing is known of it.
     late = Kept(tmp_path, purge_step=2)
@@ -124,7 +124,7 @@ def test_a_tracker_that_cannot_begin_says_which_and_why(tmp_path):
         Refusing(tmp_path)
 
 
-def test_a_logger_that_fails_is_told_of_once_and_the_others_go_on():
+def test_a_failing_logger_gets_one_warning_and_the_others_continue():
     class Failing:
         calls = 0
 

@@ -67,14 +67,14 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
         ({"topology": "complete", "channel": {"lose": 1.0, "mark": True}}, 0),
     ],
 )
-def test_messages_are_heard_where_another_agent_reads_them(settings, heard):
+def test_a_message_is_heard_if_another_agent_reads_it(settings, heard):
     env = envs.make("gsm8k", tasks=1, team={"solver": 3}, answer="majority", rounds=2, **settings)
     policies = dict.fromkeys(env.possible_agents, ScriptedPolicy(lambda *_: "so\nthere", {}))
     found = measure(play([env], policies, [Start(0)], seed=0), WORDS)
     assert (found["messages"], found["heard"]) == (6.0, heard)
 
 
-def test_what_another_agent_quotes_was_not_heard():
+def test_a_quotation_does_not_count_as_heard():
     lost, quote = Turn("a", 0, "red"), Turn("b", 0, "a: red")
     listener = Turn("c", 1, "", read="b: a: red\nb: redder")
     (found,) = [Episode("one", (lost, quote, listener), {}, solved=True)]
@@ -87,7 +87,7 @@ def test_without_an_agent_alone_there_is_no_table(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_agents_answer_in_between_is_graded():
+def test_intermediate_answers_are_graded():
     env = envs.make("gsm8k", tasks=1, team={"solver": 2}, answer="majority")
     (key, task), *_ = env.tasks.items()
     right = f"#### {task.answer}"

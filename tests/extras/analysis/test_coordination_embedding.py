@@ -23,6 +23,6 @@ def test_a_text_without_a_token_is_no_direction():
     assert not embedded(str(PATH), [""]).any()
 
 
-def test_a_model_that_is_not_there_is_refused_by_name(tmp_path):
+def test_a_missing_model_is_refused_by_name(tmp_path):
     with pytest.raises(SettingError, match=r"compare\.embed must be a folder or a name"):
         embedded(str(tmp_path / "none"), ["word"])

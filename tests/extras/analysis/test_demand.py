@@ -14,7 +14,7 @@ FEW = ["evaluation.tasks=3", "demand.span=2", "demand.points=3", "threads=1"]
 
 @pytest.fixture(scope="module")
 def measured(run, policy_folder, tmp_path_factory):
-    """The folder and the outcome of a small measure."""
+    """Return the folder and the outcome of a small measurement."""
     folder = tmp_path_factory.mktemp("demand") / "run"
     agent = [f"agent.model={policy_folder}", "agent.sampling.max_reply_tokens=6"]
     outcome = run("demand", *FEW, *agent, f"hydra.run.dir={folder}")
@@ -39,7 +39,7 @@ def test_its_folder_has_a_report_with_a_section_of_its_own(measured):
     assert "What its words are worth" in page and "tokens bought at this price" in page
 
 
-def test_runs_are_put_beside_what_was_predicted(run, trained, tmp_path):
+def test_runs_are_compared_with_predictions(run, trained, tmp_path):
     outcome = run(
         "demand", *FEW, "agent=scripted", f"runs={trained[0]}", f"hydra.run.dir={tmp_path}/d"
     )
@@ -71,7 +71,7 @@ def test_a_training_can_follow_its_demand(run, small, rows, tmp_path):
         ("evaluation.split=tests", "evaluation.split"),
     ],
 )
-def test_what_is_wrong_is_said(run, tmp_path, wrong, expected):
+def test_errors_are_reported(run, tmp_path, wrong, expected):
     outcome = run("demand", *FEW, "agent=scripted", wrong, f"hydra.run.dir={tmp_path}/d")
     assert outcome.code == 1 and expected in outcome.message
 

@@ -44,13 +44,13 @@ def test_a_wordy_fact_is_worth_nothing_until_its_last_word_and_then_everything()
 
 
 def statement_of(found: Demand, one) -> str:
-    """The fact that matters to the episode of a message."""
+    """Return the relevant fact of the episode of a message."""
     tasks = envs.make("signal", split="evaluation", tasks=6).tasks
     task = tasks[found.episodes[one.episode].task]
     return next(t for t, flag in zip(task.statements, task.relevant, strict=True) if flag)
 
 
-def test_what_states_the_answer_costs_nothing():
+def test_the_words_that_state_the_answer_are_free():
     found = demand_of("oracle")
     answers = [m for w, m in zip(found.worths, found.messages, strict=True) if m.useful is None]
     # `#### red` is free as a whole, once it commits.
@@ -71,13 +71,13 @@ def test_a_brief_team_buys_all_it_says_and_a_dear_word_too_many_is_not_bought():
 
 @pytest.mark.parametrize("worth", ["own", "team"])
 @pytest.mark.parametrize("charge", ["own", "team"])
-def test_a_token_costs_the_same_whoever_gains_and_whoever_is_charged(worth, charge):
+def test_a_token_costs_the_same_under_every_worth_and_charge(worth, charge):
     reward = {"price": 1.0, "normalizer": 50, "charge": charge}
     found = demand_of("oracle", Settings(worth=worth), reward=reward)
     assert found.figures["choke_price"].mean == 10.0
 
 
-def test_where_nobody_can_say_who_knows_all_messages_count_as_useful():
+def test_if_informed_agents_are_unknown_all_messages_count_as_useful():
     found = demand_of("oracle", information="full", schedule="all", answer="majority")
     assert {one.useful for one in found.messages} == {True}
 

@@ -14,7 +14,7 @@ SHAPLEY = {"rule": lambda speakers, generator: shares(speakers, generator, sampl
 
 
 def measured(env, policy, **settings):
-    """The worths of one episode by agent and round, and how often it was played again."""
+    """Return the worths of one episode by agent and round, and the number of replays."""
     players = Players([env, type(env)()], dict.fromkeys(env.possible_agents, policy))
     starts = [Start(0)]
     episodes = play(*players, starts, seed=0, greedy=True)
@@ -27,7 +27,7 @@ def test_a_team_that_says_nothing_has_nothing_to_measure(relay, relayers):
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_each_token_is_worth_what_it_adds_to_the_return(relay, relayers, tokens):
+def test_the_worth_of_a_token_is_its_increase_of_the_return(relay, relayers, tokens):
     found, _ = measured(relay, relayers(tokens, x_0="well left now"))
     # A worth holds no price: with `left` the task pays 6, to each and to the team.
     assert found["x_0", 0].pieces == ("well", " left", " now")
@@ -45,7 +45,7 @@ def test_the_team_is_worth_the_sum_of_gains_of_their_own(relay, relayers):
     assert found["x_0", 0].team == (0, 0, 18, 18)
 
 
-def test_a_stretch_is_worth_what_is_lost_without_it(relay, relayers):
+def test_the_worth_of_a_stretch_is_the_loss_without_it(relay, relayers):
     found, _ = measured(relay, relayers(x_0="well left now"), span=2)
     # Without `well left` 6 are lost, without `now` nothing.
     assert found["x_0", 0].spans == ((2, 6.0, 6.0), (1, 0.0, 0.0))

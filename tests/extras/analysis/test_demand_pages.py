@@ -9,7 +9,7 @@ def estimate(mean: float, high: float | None = None) -> dict:
 
 
 def line(step: int, **figures: float) -> dict:
-    """A line of `demand.jsonl` with a curve of two prices."""
+    """Make a line of `demand.jsonl` with a curve of two prices."""
     curve = {"price": [0.0, 5.0], "reached": [0.0, 1.0]}
     curve |= {name: [estimate(9.0, 9.5), estimate(1.0, 2.0)] for name in ("bought", "bought_cut")}
     measured = {name: estimate(value) for name, value in figures.items()}

@@ -10,7 +10,7 @@ from laconic.extras.analysis.demand_statistics import GLOSSARY, Message, curve, 
 
 
 def fact(episode: int, tokens: int, at: int, worth: float = 1.0, **more) -> Message:
-    """A message of so many tokens, of which the one at a place (from 1) is worth something."""
+    """Make a message with this number of tokens, one of which (from 1) is worth something."""
     worths = tuple(worth * (k >= at) for k in range(tokens + 1))
     return Message(episode, more.pop("useful", True), worths, tuple(range(tokens + 1)), **more)
 
@@ -21,7 +21,7 @@ IDLE = Message(0, False, (0.0,) * 11, tuple(range(11)))
 TEAM = (fact(0, 5, 4), IDLE, fact(1, 20, 20))
 
 
-def test_a_message_knows_what_it_costs_and_needs():
+def test_a_message_has_its_cost_and_its_needed_tokens():
     first, idle, last = TEAM
     assert (first.tokens, first.needed, first.highest) == (5, 4, 1 / 5)
     assert (idle.needed, idle.highest, last.needed) == (0, 0.0, 20)
@@ -37,13 +37,13 @@ def test_a_cut_is_made_where_worth_less_cost_is_highest_and_earliest():
     assert [steps.best_cut(rate) for rate in (0.2, 0.3, 0.6)] == [3, 1, 0]
 
 
-def test_what_is_free_is_bought_at_any_price_if_it_does_no_harm():
+def test_free_messages_are_bought_at_any_price_unless_harmful():
     free = Message(0, None, (0.0, 0.0, 1.0), (0, 1, 0))
     assert free.highest == math.inf and free.bought(1e9) and free.best_cut(5.0) == 2
     assert not Message(0, None, (0.0, -1.0), (0, 0)).bought(0.0)
 
 
-def test_the_curve_counts_tokens_of_what_still_pays():
+def test_the_curve_counts_tokens_of_messages_that_pay():
     found = curve(TEAM, 2, (0.0, 1.0, 5.0, 20.0), 100.0)
     # Per 100 tokens: the fact of 20 tokens pays below 5, that of 5 below 20.
     assert [one.mean for one in found.bought] == [25 / 2, 25 / 2, 5 / 2, 0.0]

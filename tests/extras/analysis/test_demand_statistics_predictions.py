@@ -1,4 +1,4 @@
-"""Trained runs are compared with what was predicted for their prices."""
+"""Comparison of trained runs with the predictions for their prices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from laconic.extras.analysis.demand_statistics import Message, PredictionCheck, 
 
 
 def useful(episode: int, tokens: int, at: int) -> Message:
-    """A message of so many tokens, of which the one at a place (from 1) is worth 1."""
+    """Make a message with this number of tokens, one of which (from 1) is worth 1."""
     return Message(episode, True, (0.0,) * at + (1.0,) * (tokens + 1 - at), (*range(tokens + 1),))
 
 
@@ -20,7 +20,7 @@ def run(name, price, said, spoke=1.0):
     return name, name, price, told
 
 
-def test_runs_stand_beside_what_was_predicted_for_their_price():
+def test_runs_are_compared_with_the_prediction_for_their_price():
     below, above = trained(TEAM, 2, 100.0, [run("b", 6.0, 0.0, 0.0), run("a", 1.0, 9.0)])
     assert (below.run, below.bought, below.bought_cut) == ("a", 12.5, 12.0)
     # 25 % below the better of the two predictions, 12.
@@ -28,7 +28,7 @@ def test_runs_stand_beside_what_was_predicted_for_their_price():
     assert above.collapsed and not above.below_choke and not above.near
 
 
-def test_near_is_a_share_of_what_was_predicted():
+def test_nearness_is_relative_to_the_prediction():
     # 12 cut and 12.5 whole: from 9 to 15.625.
     for said, near in ((8.9, False), (9.0, True), (15.6, True), (15.7, False)):
         (found,) = trained(TEAM, 2, 100.0, [run("a", 1.0, said)])

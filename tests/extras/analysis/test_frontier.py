@@ -41,7 +41,7 @@ def test_the_best_returns_are_those_of_the_game(colours, expected):
     assert coded(1 / colours).best_return(0.9) > 1 / colours
 
 
-def test_silence_goes_to_what_is_likeliest_and_short_words_first():
+def test_silence_codes_the_likeliest_content_and_short_words_the_next():
     # .5 told by silence, .3 and .2 by words of 1 and 3 tokens; or both of 1 where there are two.
     found = enumerated([0.5, 0.3, 0.2], [1.0, 3.0]).corners
     np.testing.assert_allclose(found, ((0.0, 0.5), (0.3, 0.8), (0.9, 1.0)), atol=1e-12)
@@ -49,7 +49,7 @@ def test_silence_goes_to_what_is_likeliest_and_short_words_first():
     assert enumerated([1.0], [1.0]).corners == ((0.0, 1.0),)
 
 
-def test_between_its_corners_a_frontier_mixes_and_above_them_nobody_is():
+def test_between_corners_a_frontier_mixes_and_above_them_it_is_infinite():
     found = Frontier.of([(0.0, 0.25), (0.75, 1.0), (0.5, 0.3), (0.0, 0.1), (2.0, 1.0)])
     assert found.corners == ((0.0, 0.25), (0.75, 1.0))
     assert found.tokens(0.0) == found.tokens(0.25) == 0.0
@@ -59,7 +59,7 @@ def test_between_its_corners_a_frontier_mixes_and_above_them_nobody_is():
     assert Frontier.of([(0.0, 0.2), (1.0, 0.4)]).tokens(0.5) == math.inf
 
 
-def test_what_can_be_guessed_is_the_commonest_answer_of_each_question():
+def test_guesses_are_the_most_common_answer_of_each_question():
     tasks = [
         Task(str(place), question, (), answer)
         for place, (question, answer) in enumerate(
@@ -120,7 +120,7 @@ def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
         {"information": "split", "answer": "majority"},
     ],
 )
-def test_where_nothing_has_to_be_told_there_is_no_frontier(settings):
+def test_without_split_information_there_is_no_frontier(settings):
     assert floors(envs.make("signal", tasks=5, **settings)) == {}
     assert floors(object()) == {}
 

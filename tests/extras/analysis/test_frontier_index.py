@@ -48,6 +48,6 @@ def test_a_team_that_solves_nothing_has_none():
     assert index_of("silent") == {}
 
 
-def test_where_nothing_was_played_there_is_none():
+def test_without_episodes_there_is_no_index():
     made = envs.make("signal", **SPLIT, split="evaluation", tasks=2)
     assert laconic_index([made], [Start(0, next(iter(made.tasks)))], []) == {}

@@ -1,4 +1,4 @@
-"""A draft is written, revised, and replaced by nothing; who solves what is known beforehand."""
+"""A draft is written, revised and emptied; the solved tasks are known beforehand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def script(condition, chance):
 
 
 def of_strong(task, text):
-    """The chance of the strong one, by what the drafter said."""
+    """Return the strong agent's chance of a correct answer, given the draft."""
     draft = text.partition("drafter_0: ")[2]
     if not draft:
         return STRONG
@@ -77,7 +77,7 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_all_four_conditions_are_what_the_scripts_make_them(folder):
+def test_all_four_conditions_have_the_figures_of_the_scripts(folder):
     write(folder, ["draft", "revise", "resolve", "scaffold"])
     with open(folder / "second_pass.csv", encoding="utf-8", newline="") as file:
         found = {row["part"]: row for row in csv.DictReader(file)}
@@ -112,7 +112,7 @@ def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
         LAYOUTS["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
 
 
-def test_what_was_said_last_is_the_draft(tmp_path):
+def test_the_last_message_is_the_draft(tmp_path):
     turns = (Turn("solver_0", 0, "so"), Turn("solver_0", 1, "#### 9"))
     episodes = [Episode("one", turns, {}), Episode("two", (), {})]
     save_drafts(tmp_path, episodes)

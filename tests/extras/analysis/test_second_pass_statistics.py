@@ -1,4 +1,4 @@
-"""The parts of what a second pass gains: they add up, whatever is drawn."""
+"""Parts of the gain of a second pass: they add up in every resample."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def reliance(codes: bool, channel=None):
     return found, red / 60
 
 
-def test_who_says_all_in_words_relies_on_no_silence():
+def test_a_team_that_says_everything_in_words_does_not_rely_on_silence():
     found, _ = reliance(codes=False)
     assert (found.mean, found.low, found.high, found.count) == (0.0, 0.0, 0.0, 60)
 
 
-def test_who_codes_by_silence_loses_what_silence_told():
+def test_a_team_that_codes_by_silence_loses_that_information():
     found, red = reliance(codes=True)
     assert found.mean == pytest.approx(red)
     assert 0 < found.low < red < found.high < 0.5

@@ -1,4 +1,4 @@
-"""Draws of other people's code that disturb nobody."""
+"""Draws of another library that leave process-wide generators untouched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def drawn(generators):
         return random.random(), np.random.random()
 
 
-def test_equal_seeds_draw_alike_and_go_on():
+def test_equal_seeds_give_equal_draws_that_continue():
     one, other = OwnGenerators(), OwnGenerators()
     other.seed(1)
     first, second = drawn(one), drawn(one)

@@ -37,7 +37,7 @@ def make():
 
 @contextmanager
 def served(app):
-    """A server of an application on a free port; gives its address."""
+    """Start a server of an application on a free port; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -132,12 +132,12 @@ def test_a_seat_is_one_agent_with_scalar_rewards():
             assert client.state()["step_count"] == 1
 
 
-def test_a_seat_that_is_not_there_is_refused_when_the_server_is_made():
+def test_an_unknown_seat_is_refused_when_the_server_is_made():
     with pytest.raises(UnknownNameError, match="solver_0"):
         seat_app(make, "solver_9")
 
 
-def test_what_is_no_action_is_refused_and_the_session_goes_on(team):
+def test_an_invalid_action_is_refused_and_the_session_continues(team):
     with GenericEnvClient(base_url=team).sync() as client:
         client.reset(seed=0)
         with pytest.raises(Exception, match="(?i)messages|extra|valid"):

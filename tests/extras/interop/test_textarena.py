@@ -97,7 +97,7 @@ def test_a_team_is_charged_together_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("charge", ["own", "team"])
-def test_infos_say_what_the_game_paid_what_talk_cost_and_what_was_taken_off(charge):
+def test_infos_hold_task_reward_bill_and_charge(charge):
     price = Reward(price=1.0, normalizer=10, charge=charge)
     moves = {"player_0": iter(["[4]", "[0]", "[8]"]), "player_1": iter(["so, [1]", "[2]", "[5]"])}
     env = TextArena("TicTacToe-v0", reward=price)
@@ -174,7 +174,7 @@ def test_a_task_is_one_deal_and_the_parts_have_different_ones():
         train.reset(options={"task": "train/7"})
 
 
-def test_a_game_that_breaks_on_an_act_is_lost_by_who_said_it(monkeypatch):
+def test_a_game_that_fails_on_an_act_is_lost_by_its_speaker(monkeypatch):
     env = TextArena("TicTacToe-v0")
     env.reset(seed=0)
 
@@ -195,7 +195,7 @@ def test_a_game_that_breaks_on_an_act_is_lost_by_who_said_it(monkeypatch):
         ({"game": "KuhnPoker-v0", "players": 0}, "env.players"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_words(settings, words):
+def test_unplayable_settings_are_refused_with_a_reason(settings, words):
     with pytest.raises(SettingError, match=words) as error:
         TextArena(**settings)
     assert "\n" not in str(error.value)

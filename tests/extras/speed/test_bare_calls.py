@@ -21,7 +21,7 @@ def test_the_bare_calls_get_the_prompts_of_each_round():
     assert prompts_by_round(episodes) == [[[1, 2], [4]], [[1, 2, 3, 7]]]
 
 
-def test_nobody_speaks_in_no_round():
+def test_zero_rounds_have_no_messages():
     assert prompts_by_round([]) == []
     assert prompts_by_round([Episode("t", (), {})]) == []
 

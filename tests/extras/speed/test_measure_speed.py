@@ -40,7 +40,7 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
 
 
 @pytest.mark.parametrize(("warm_up", "expected"), [("true", [0, 1, 2]), ("false", [1, 2])])
-def test_a_warm_up_goes_before_what_is_measured_unless_it_is_spared(
+def test_a_warm_up_precedes_the_measurement_unless_turned_off(
     run, policy_folder, tmp_path, monkeypatch, warm_up, expected
 ):
     measured = []

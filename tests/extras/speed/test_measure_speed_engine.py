@@ -31,7 +31,7 @@ def test_an_engine_is_timed_on_whole_groups_and_the_step_after_them(run, policy_
     assert "sampled tokens per cpu second" in outcome.out
 
 
-def test_the_processor_time_of_somebody_elses_server_is_not_told():
+def test_the_processor_time_of_a_foreign_server_is_left_out():
     found = {"sampled_tokens": 30.0, "rollout_seconds": 6.0, "update_seconds": 2.0}
     found["sync_seconds"] = 0.5
     # 30 / 6 and 6 + 2 + 0.5.

@@ -44,13 +44,13 @@ SHARED = SharedGroup(
 
 @pytest.fixture
 def ann(tmp_path):
-    """A node that shares."""
+    """Make a node that shares."""
     return Exchange(tmp_path / "swarm", "ann")
 
 
 @pytest.fixture
 def bob(tmp_path):
-    """A node that reads."""
+    """Make a node that reads."""
     return Exchange(tmp_path / "swarm", "bob")
 
 
@@ -63,7 +63,7 @@ def bob(tmp_path):
     ],
     ids=["full", "bare", "without details"],
 )
-def test_what_is_read_is_what_was_shared_under_a_key_of_its_author(ann, bob, shared):
+def test_a_read_group_equals_the_shared_one_with_a_key_of_its_author(ann, bob, shared):
     ann.publish(shared, "1-0")
     assert bob.offered(9) == ["ann/1-0.json"]
     read = bob.read("ann/1-0.json")

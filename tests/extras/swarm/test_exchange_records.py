@@ -24,7 +24,7 @@ TOKENS = ("prompt_ids", "reply_ids", "behavior_logprobs")
 
 
 def drawn(kind: Any, generator: random.Random, name: str = "") -> Any:
-    """A value of a type, no field left at its default where there is another value."""
+    """Make a value of a type, whose fields differ from their defaults if possible."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return record(kind, generator)
@@ -70,7 +70,7 @@ def test_every_field_of_every_record_comes_back(kind):
 
 
 def playable(made: SharedGroup) -> SharedGroup:
-    """The group as a run could have played it: by agents there are, each once in a round."""
+    """Return the group as a run could play it, with each agent of the team once in a round."""
     agents = ("anna", 'ben\n"\\')
     episodes = tuple(
         tuple(
@@ -112,7 +112,7 @@ class Pair:
     flags: tuple[bool, ...] = ()
 
 
-def test_what_an_earlier_version_did_not_write_gets_its_default():
+def test_fields_missing_in_earlier_versions_get_their_defaults():
     assert from_plain(Pair, {"number": 2}) == Pair(2.0)
     assert type(from_plain(Pair, {"number": 2}).number) is float
 
@@ -130,6 +130,6 @@ def test_what_an_earlier_version_did_not_write_gets_its_default():
         ({"number": 1, "more": 1}, ValueError, "Pair has no field 'more'"),
     ],
 )
-def test_what_is_of_another_type_is_refused(plain, error, said):
+def test_values_of_another_type_are_refused(plain, error, said):
     with pytest.raises(error, match=said):
         from_plain(Pair, plain)

@@ -19,7 +19,7 @@ TEAM = {"solver": 1, "helper": 1}
 
 @pytest.fixture
 def make_envs(make_env):
-    """Makes two environments of two agents and two rounds."""
+    """Make two environments of two agents and two rounds."""
 
     def make(**settings):
         wanted = {"team": TEAM, "rounds": 2, "reward": Reward(price=0.5, normalizer=8)}
@@ -30,7 +30,7 @@ def make_envs(make_env):
 
 @pytest.fixture
 def author(make_writer):
-    """A policy that plays elsewhere."""
+    """Make the policy of another node."""
     return make_writer(max_reply_tokens=6, model={"seed": 1})
 
 
@@ -42,13 +42,13 @@ def reader(make_writer):
 
 @pytest.fixture
 def played(make_envs, author):
-    """A group that the author played."""
+    """Play a group of the author."""
     return collect(make_envs(), both(author), [Start(3, "fruit")], 2, seed=5)[0]
 
 
 @pytest.fixture
 def shared(make_envs, played):
-    """The group as it is shared."""
+    """Return the shared part of the group."""
     found = share("sums", played, make_envs()[0].tasks["fruit"], 3)
     return replace(found, task=replace(found.task, key="ann/fruit"))
 
@@ -81,7 +81,7 @@ def by_hand(policy, episode, agent):
     return found
 
 
-def test_what_was_said_is_said_again_at_local_prices(make_envs, played, shared, reader):
+def test_messages_are_replayed_at_local_prices(make_envs, played, shared, reader):
     # Four times the price, and the author's had 0.5 / 8 a token.
     dear = make_envs(reward=Reward(price=2.0, normalizer=8))
     group = replayed(dear, both(reader), shared)
@@ -122,9 +122,7 @@ def test_the_first_text_is_read_as_it_stands_here(make_envs, shared, reader, pla
     assert len(here.prompt_ids) < len(there.prompt_ids)
 
 
-def test_a_message_longer_than_a_reply_here_is_told_as_far_as_it_goes(
-    make_envs, make_policy, shared
-):
+def test_a_message_longer_than_a_local_reply_is_cut(make_envs, make_policy, shared):
     told = ((SharedMessage("helper_0", 0, "3 apples"), SharedMessage("solver_0", 0, "")),) * 2
     short = make_policy(max_reply_tokens=3)
     group = replayed(make_envs(rounds=1), both(short), replace(shared, episodes=told))
@@ -135,7 +133,7 @@ def test_a_message_longer_than_a_reply_here_is_told_as_far_as_it_goes(
     assert silent.message == "" and silent.reply_ids == short.write("") and silent.trained
 
 
-def test_what_does_not_fit_is_none(make_envs, make_policy, word_tokenizer, shared, reader):
+def test_a_group_that_does_not_fit_is_none(make_envs, make_policy, word_tokenizer, shared, reader):
     environments, policies = make_envs(), both(reader)
     fine, unfit = (
         replay_groups(environments, policies, [shared, one], max_tokens=4096)
@@ -177,7 +175,7 @@ def test_details_that_stayed_at_home_are_those_of_an_equal_task_here(make_envs, 
     assert replayed(make_envs(tasks=(Task("x", "?", (), "1"),)), both(reader), at_home) is None
 
 
-def test_scripts_are_told_as_text_and_frozen_weights_are_measured(make_envs, shared, reader):
+def test_scripts_are_replayed_as_text_and_frozen_weights_are_measured(make_envs, shared, reader):
     environments = make_envs()
     script = ScriptedPolicy("silent", environments[0])
     group = replayed(environments, {"solver_0": reader, "helper_0": script}, shared)

@@ -26,7 +26,7 @@ def episodes(make_env, make_policy):
     return play([env], policies, [Start(0, "fruit"), Start(1, "birds")], seed=4), policies
 
 
-def test_sampled_turns_get_what_they_were_sampled_with(episodes):
+def test_sampled_turns_get_their_sampling_probabilities(episodes):
     played, policies = episodes
     for before, after in zip(played, scored(played, policies, 4096), strict=True):
         for one, other in zip(before.turns, after.turns, strict=True):

@@ -27,7 +27,7 @@ def environments(make_env):
 
 @pytest.fixture
 def make_team(make_writer):
-    """Makes the policies of a team, which share weights."""
+    """Make the policies of a team, which share weights."""
 
     def make(seed=0):
         policy = make_writer(max_reply_tokens=5, model={"seed": seed})
@@ -38,7 +38,7 @@ def make_team(make_writer):
 
 @pytest.fixture
 def node(tmp_path):
-    """Makes a node of one swarm."""
+    """Make a node of one swarm."""
 
     def make(name="ann", **settings):
         return Swarm(str(tmp_path / "swarm"), name, **settings)
@@ -144,7 +144,7 @@ def test_groups_that_teach_nothing_are_neither_shared_nor_taken(
     assert bob.metrics["level_groups"] == 1.0 and bob.metrics["foreign_groups"] == 0.0
 
 
-def test_what_teaches_is_judged_by_local_rewards(node, environments, make_team):
+def test_groups_with_contrast_are_chosen_by_local_rewards(node, environments, make_team):
     node("ann")(environments, make_team(1), STARTS, 2, seed=2)
     for environment in environments:
         # Nobody is right, so without a price all earn the same.
@@ -205,7 +205,7 @@ def test_settings_out_of_range_are_refused(node, settings, message):
         node(**settings)
 
 
-def test_what_cannot_work_together_says_what_to_change(node, environments, make_team):
+def test_incompatible_settings_are_refused_with_advice(node, environments, make_team):
     with pytest.raises(SettingError, match="works with learner.credit=own"):
         GroupLearner(make_team(), SGD, collect=node(), credit="team")
     policies = make_team()

@@ -35,7 +35,7 @@ AGENTS = ("solver_0", "helper_0")
 
 
 def shared(right: str = "7", task: Task = FRUIT) -> SharedGroup:
-    """A group in which one of two episodes is right."""
+    """Make a group in which one of two episodes is correct."""
     return SharedGroup("sums", task, 5, AGENTS, (turns(right), turns("0")))
 
 
@@ -62,7 +62,7 @@ def put(*path: str | int, value: Any) -> Change:
 
 
 def without(*path: str | int) -> Change:
-    """A group that lacks one field."""
+    """Make a group that lacks one field."""
 
     def change(plain: Plain) -> Plain:
         inside: Any = plain
@@ -75,12 +75,12 @@ def without(*path: str | int) -> Change:
 
 
 def literal(mark: str, text: str) -> Change:
-    """What `json.dumps` cannot write, in the place of a mark."""
+    """Replace a mark by text that `json.dumps` cannot write."""
     return lambda plain: json.dumps(plain).replace(mark, text, 1)
 
 
 def said_again(plain: Plain, times: int) -> Plain:
-    """A group in which every message of an episode is there so many times."""
+    """Repeat every message of an episode this number of times."""
     plain["episodes"][0] *= times
     return plain
 
@@ -215,7 +215,7 @@ FILES: dict[str, File] = {
 
 
 def elsewhere(path: Path, text: str) -> Path:
-    """A file outside the folder that could be read as a group."""
+    """Make a file outside the folder that could be read as a group."""
     outside = path.parents[2] / "outside.json"
     outside.write_text(text)
     return outside
@@ -223,7 +223,7 @@ def elsewhere(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def swarm(tmp_path) -> Path:
-    """A folder with a group that can be taken, and one more that a test spoils."""
+    """Make a folder with a valid group, and another group for a test to damage."""
     folder = tmp_path / "swarm"
     for name in ("ann", "carl"):
         Exchange(folder, name).publish(shared(), "1")
@@ -246,7 +246,7 @@ def bob(swarm, two_of_us) -> Callable[..., tuple[dict[str, float], list[Any], An
 
 @pytest.fixture(scope="module")
 def writer(make_writer) -> HFPolicy:
-    """A policy that nobody trains."""
+    """Make a frozen policy."""
     return make_writer(max_reply_tokens=5)
 
 

@@ -39,7 +39,7 @@ def text(app, name="episode"):
     return str(app.query_one(f"#{name}", Static).content)
 
 
-def test_the_first_episode_is_shown_and_arrows_go_on(use):
+def test_the_first_episode_is_shown_and_arrows_select_others(use):
     async def do(app, pilot):
         assert app.table.row_count == 4 and "I have 3 and 4" in text(app)
         await pilot.press("down")
@@ -114,7 +114,7 @@ def test_a_filter_that_admits_nothing_shows_nothing_and_no_error(use):
     use(do)
 
 
-def test_what_the_run_writes_appears_a_torn_line_when_it_is_whole(use, folder):
+def test_new_episodes_appear_and_incomplete_lines_once_they_are_complete(use, folder):
     new = json.dumps({"step": 8, "task": "c", "question": "New?", "solved": True})
 
     async def do(app, pilot):

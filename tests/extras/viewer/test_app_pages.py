@@ -1,4 +1,4 @@
-"""An episode in words."""
+"""Views of an episode as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def first(folder):
     return found.all[0]
 
 
-def test_a_conversation_has_task_messages_prices_and_what_was_graded(folder):
+def test_a_conversation_has_task_messages_prices_and_the_graded_answer(folder):
     text = pages.conversation(first(folder), Reward(price=0.5, normalizer=50)).plain
     # What looks like markup is text.
     assert text.startswith("step 0, task a\n3 [b]and[/b] 4.\nSum?\n")
@@ -35,7 +35,7 @@ def test_silence_is_shown_as_such_and_no_price_is_made_up(folder):
     assert text.count("(silent)") == 2 and "price unknown" in text and "price 0" not in text
 
 
-def test_a_view_has_what_an_agent_read_and_said_and_nothing_else(folder):
+def test_a_view_has_only_the_texts_that_an_agent_read_and_said(folder):
     text = pages.view(first(folder), "solver_0", None).plain
     assert "read before round 2\n  helper_0: I have 3 and 4\n  helper_1: Nothing here\n" in text
     assert "#### 7" in text and "Sum?" not in text

@@ -1,4 +1,4 @@
-"""What is read of a run folder that is being written, and which episodes a filter admits."""
+"""Reading a run folder that is being written, and filters of episodes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_filters(episodes, wanted, kept):
     assert [f"{one.step}{one.task}" for one in episodes.all if wanted.admits(one)] == kept
 
 
-def test_a_filter_says_what_it_shows():
+def test_a_filter_is_described_in_words():
     assert str(Filter()) == ""
     wanted = Filter("unsolved", silent=True, collapsed=True, step=0, words="cup")
     assert str(wanted) == "unsolved, silent, collapsed, step 0, 'cup'"
 
 
-def test_without_knowing_who_held_what_all_have_to_be_silent(folder, write_rows):
+def test_if_informed_agents_are_unknown_all_have_to_be_silent(folder, write_rows):
     row = json.loads((folder / "transcripts.jsonl").read_text().splitlines()[1])
     for said in row["messages"]:
         said.pop("informed", None)
@@ -51,7 +51,7 @@ def test_without_knowing_who_held_what_all_have_to_be_silent(folder, write_rows)
     assert [collapsed(one) for one in found.all] == [False, True]
 
 
-def test_what_a_terminal_would_obey_is_left_out(episodes):
+def test_control_characters_are_left_out(episodes):
     assert episodes.all[3].messages[0].text == "3 [31m4"
 
 
@@ -66,7 +66,7 @@ def test_the_price_is_that_of_the_step_and_else_that_of_the_configuration(folder
     assert Episodes(folder).reward(4) is None
 
 
-def test_a_message_costs_its_tokens_and_what_was_thought():
+def test_a_message_costs_its_tokens_and_its_thoughts():
     said = Said("a_0", 0, "x", 20, False, None, False, "", "hm", 10)
     # 0.5 for 50 tokens: 20 said and half of 10 thought are 25 tokens.
     assert cost(said, Reward(price=0.5, normalizer=50, thought_weight=0.5)) == pytest.approx(0.25)

@@ -1,4 +1,4 @@
-"""The command line of `laconic watch`; the viewer is in `reporting/viewer`."""
+"""The command line of `laconic watch`; `test_app.py` tests the viewer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from laconic.extras.viewer import watch
 
 @pytest.fixture
 def refused(capsys):
-    """What is said of a folder that is refused."""
+    """Return the error for a folder."""
 
     def call(folder):
         with pytest.raises(SystemExit) as end:
@@ -25,7 +25,7 @@ def test_without_textual_it_is_said_how_to_install_it(refused, monkeypatch, tmp_
     assert refused(tmp_path) == f"error: {watch.NEEDED}\n"
 
 
-def test_what_is_no_run_folder_is_refused_in_words(refused, tmp_path):
+def test_other_folders_are_refused_with_a_reason(refused, tmp_path):
     assert "expected a run folder" in refused(tmp_path / "nowhere")
 
 
