@@ -144,7 +144,7 @@ def test_groups_that_teach_nothing_are_neither_shared_nor_taken(
     assert bob.metrics["level_groups"] == 1.0 and bob.metrics["foreign_groups"] == 0.0
 
 
-def test_groups_with_contrast_are_chosen_by_local_rewards(node, environments, make_team):
+def test_contrast_is_judged_by_local_rewards(node, environments, make_team):
     node("ann")(environments, make_team(1), STARTS, 2, seed=2)
     for environment in environments:
         # Nobody is right, so without a price all earn the same.
