@@ -13,9 +13,15 @@ import yaml
 from hydra._internal import defaults_list
 from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.hydra import Hydra
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from omegaconf._utils import get_yaml_loader
 from places import CONF, EXTRAS_CONF
+
+from laconic.experiments.session import early
+
+OWN = {f"file://{CONF}", f"file://{EXTRAS_CONF}"}
+"""Search paths of the package."""
 
 
 def remembering() -> Callable[..., Any]:
@@ -43,20 +49,44 @@ def remembered_files() -> Callable[..., Any]:
     what a package offers.
     """
     load, known = ConfigRepository.load_config, dict[Any, Any]()
-    own = {f"file://{CONF}", f"file://{EXTRAS_CONF}"}
 
     def load_config(self: Any, config_path: str) -> Any:
-        paths = tuple(f"{source.scheme()}://{source.path}" for source in self.sources)
+        paths = _paths(self)
         if (paths, config_path) not in known:
             result = load(self, config_path)
-            others = any(path.startswith("file://") and path not in own for path in paths)
-            if others or result is None or result.path not in {*own, "pkg://hydra.conf"}:
+            if _others(paths) or result is None or result.path not in {*OWN, "pkg://hydra.conf"}:
                 return result
             known[paths, config_path] = result
         # Hydra changes what it has read.
         return copy.deepcopy(known[paths, config_path])
 
     return load_config
+
+
+def remembered_defaults() -> Callable[..., Any]:
+    """An `early._defaults` that composes each choice of the package's options once."""
+    make, known = early._defaults, dict[Any, Any]()
+
+    def defaults(program: str, overrides: list[str]) -> Any:
+        loader: Any = GlobalHydra.instance().config_loader()
+        paths, options = _paths(loader.repository), early.chosen_options(overrides)
+        if _others(paths) or any("searchpath" in override for override in overrides):
+            return make(program, overrides)
+        key = (program, paths, *options)
+        if key not in known:
+            known[key] = make(program, overrides)
+        return known[key]
+
+    return defaults
+
+
+def _paths(repository: Any) -> tuple[str, ...]:
+    return tuple(f"{source.scheme()}://{source.path}" for source in repository.sources)
+
+
+def _others(paths: tuple[str, ...]) -> bool:
+    """Return whether a search path has folders of a test."""
+    return any(path.startswith("file://") and path not in OWN for path in paths)
 
 
 def interpolation_map() -> Callable[..., Any]:
@@ -90,6 +120,7 @@ PATCHES = (
     (ConfigRepository, "load_config", remembered_files),
     (defaults_list, "_create_interpolation_map", interpolation_map),
     (Hydra, "get_mode", mode_of_overrides),
+    (early, "_defaults", remembered_defaults),
 )
 """Owner and name of each function, and what makes the one to put in its place."""
 
