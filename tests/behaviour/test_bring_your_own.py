@@ -312,7 +312,7 @@ def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(
     states = {row["name"]: row["state"] for row in rows}
     finished = {name for name, state in states.items() if state == "finished"}
     assert finished == {"team", "random", "silent"} and "failed" not in states.values()
-    assert "random and silent play anywhere" in outcome.out
+    assert "only random and silent can play" in outcome.out
     head = (tmp_path / "c" / "comparison.md").read_text().split("|")
     assert " score " in head and " accuracy " not in head and " tokens said " not in head
     assert (tmp_path / "c" / "comparison.png").exists()

@@ -97,7 +97,7 @@ VALUES = [
     (["learner.whiten=maybe"], ["learner.whiten must be true or false; got 'maybe'"]),
     (["learner.objective.epsilon=2"], ["learner.objective.epsilon", "at most 1; got 2"]),
     (["learner.correction=token_mask"], ["learner.correction=token_mask weighs tokens"]),
-    (["agent.device=cuda:9"], ["agent.device=cuda:9", "set agent.device=auto"]),
+    (["agent.device=cuda:9"], ["agent.device must be", "got cuda:9", "set agent.device=auto"]),
     (["evaluation.source=/nowhere"], ["/nowhere: no such file or folder"]),
     (["+optimizer.beta=1"], ["'optimizer.beta'. Did you mean 'optimizer.betas'?"]),
     (["resume=true"], ["resume=true needs the folder", "pass hydra.run.dir=<folder>"]),
