@@ -3,9 +3,10 @@
     price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
     price.py collect outputs/price                     write the rows beside this file
     price.py tables                                    print tables with 95 % intervals
+    price.py picture                                   draw docs/pictures/price_theory.png
 
-Each series is a list of commands with five seeds. There are two starts: `strong` is the shipped
-policy; `weak` has learned 225 of 800 steps of `laconic warm-start`.
+Each series is a list of commands with five seeds. `strong` starts at the shipped policy, `weak`
+after 235 and `weaker` after 225 of 800 steps of `laconic warm-start`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
+from matplotlib.axes import Axes
 from scipy.stats import t
+
+from laconic.experiments.reporting.look import PALETTE, draw, in_percent, marks
 
 HERE = Path(__file__).parent / "price"
 SEEDS = range(5)
-STARTS = ("strong", "weak")
-WEAK = "env=gsm8k threads=1 train.steps=225 learner.decay_updates=800 report=false"
+STARTS = ("strong", "weak", "weaker")
+STEPS = {"weak": 235, "weaker": 225}
+"""Steps of the warm start of each start that is not shipped."""
+WARM = "env=gsm8k threads=1 learner.decay_updates=800 report=false"
 QUICK = "threads=1 report=false"
 SHORT = "experiment=credit report=false"
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
@@ -39,7 +46,7 @@ class Run:
     series: str
     """Name of the series of the run."""
     start: str
-    """Name of the start, `strong` or `weak`."""
+    """One of `STARTS`."""
     name: str
     """Name of the variant in the tables."""
     overrides: str
@@ -55,21 +62,23 @@ class Run:
 
 
 def runs() -> Iterator[Run]:
-    """Yield all trainings, first those that decide the defaults."""
-    quick = {"power 2": "", "power 1": "learner.charge_power=1"}
+    """Yield all trainings, those that decide on the defaults first."""
+    quick = {
+        "power 2, price 3": "",
+        "power 2, price 2": "env.reward.price=2",
+        "power 1, price 2": "learner.charge_power=1 env.reward.price=2",
+    }
     grid = {
         f"power {power}, price {price}": f"learner.charge_power={power} env.reward.price={price}"
-        for price in (0.5, 1, 2, 4, 8)
+        for price in (0.5, 1, 2, 3, 4, 8)
         for power in (0, 1, 2)
-        # Power 1 represents those between, at the default price only.
-        if power != 1 or price == 2
     }
     grid["price 0"] = "env.reward.price=0"
     grid["power 0, price 0.5, std"] = (
         "learner.charge_power=0 env.reward.price=0.5 learner/advantages=group"
     )
-    grid["power 2, price 2, std"] = "learner/advantages=group"
-    grid["power 2, price 2, batch"] = (
+    grid["power 2, price 3, std"] = "learner/advantages=group"
+    grid["power 2, price 3, batch"] = (
         "learner.advantages.scale=std learner.advantages.scale_over=batch"
     )
     credits = {name: f"learner.credit={name}" for name in ("team", "outcome", "silence", "shapley")}
@@ -87,18 +96,25 @@ def runs() -> Iterator[Run]:
         ("floors", SHORT, floors),
     ):
         for seed in SEEDS:
-            for start in STARTS:
+            # The weakest start answers one question: how much the default depends on a start.
+            for start in STARTS if series == "quickstart" else STARTS[:2]:
                 for name, overrides in variants.items():
                     yield Run(series, start, name, f"{kind} {overrides}", seed)
 
 
+def finished(folder: Path) -> bool:
+    """Return whether a run took all its steps."""
+    status = folder / "status.json"
+    return status.exists() and json.loads(status.read_text("utf-8"))["state"] == "finished"
+
+
 def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
-    """Train the weak start and the chosen series; resume stopped runs."""
+    """Make the starts and the chosen series; go on where a run was stopped."""
     laconic = Path(sys.executable).with_name("laconic")
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "HYDRA_FULL_ERROR": "1"}
 
     def call(arguments: str, folder: Path) -> None:
-        if (folder / "policy").is_dir():
+        if finished(folder):
             return
         folder.mkdir(parents=True, exist_ok=True)
         resume = "resume=true" if (folder / "metrics.jsonl").exists() else ""
@@ -109,16 +125,16 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
             print(f"failed: {' '.join(command)}; see {folder.with_suffix('.log')}", flush=True)
 
     def train_run(run: Run) -> None:
-        model = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
-        call(f"train {run.overrides} {model} seed={run.seed}", root / run.folder)
+        begin = f"agent.model={root / run.start / 'policy'}" if run.start in STEPS else ""
+        call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
 
     selected = [
         run
         for run in runs()
         if not chosen or {run.series, f"{run.series}/{run.start}"} & set(chosen)
     ]
-    if any(run.start == "weak" for run in selected):
-        call(f"warm-start {WEAK}", root / "weak_start")
+    for start in sorted(STEPS.keys() & {run.start for run in selected}):
+        call(f"warm-start {WARM} train.steps={STEPS[start]}", root / start)
     with ThreadPoolExecutor(parallel) as pool:
         list(pool.map(train_run, selected))
 
@@ -134,10 +150,10 @@ def collect(root: Path) -> None:
             row = json.loads(line)
             rows[row["series"], row["start"], row["name"], row["seed"]] = row
     for run in runs():
-        metrics = root / run.folder / "metrics.jsonl"
-        if not (root / run.folder / "policy").is_dir() or not metrics.exists():
+        folder = root / run.folder
+        if not finished(folder):
             continue
-        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         evaluated = [line for line in lines if "eval/accuracy" in line]
         row = {"series": run.series, "start": run.start, "name": run.name, "seed": run.seed}
         row["overrides"] = run.overrides
@@ -175,6 +191,82 @@ def tables() -> None:
                 print(f"| {name} | {len(after)} | {' | '.join(cells)} |")
 
 
+NORMALIZER = 50
+"""Tokens that a price is for."""
+SHORTEST = 33
+"""Tokens of an episode that says only what its task needs."""
+
+
+def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> np.ndarray:
+    """Return the pass rate at which a team that is silent or solves `pass_rate` comes to rest.
+
+    Speech gains d = pass_rate and costs c = tokens x price / normalizer. It pays while
+    d > q ** power c (docs/word_economics.md).
+    """
+    worth = pass_rate * NORMALIZER / (tokens * price)
+    if power == 0:
+        return np.where(worth > 1, pass_rate, 0)
+    return np.minimum(pass_rate, worth ** (1 / power))
+
+
+def theory_and_training(*panels: Axes) -> None:
+    """Draw the pass rate after training at each price, over the band that theory predicts."""
+    lines = (HERE / "runs.jsonl").read_text("utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["series"] == "prices"]
+    prices = np.geomspace(0.4, 10, 400)
+    for axes, start in zip(panels, ("weak", "strong"), strict=True):
+        own = [row for row in rows if row["start"] == start]
+        before = own[0]["before"]
+        for power, color, (_, mark) in zip((0, 1, 2), PALETTE, marks(3), strict=False):
+            band = [
+                theory(before["accuracy"], power, tokens, prices)
+                for tokens in (before["tokens_said"], SHORTEST)
+            ]
+            axes.fill_between(prices, *band, color=color, alpha=0.18, linewidth=0)
+            points: dict[float, list[float]] = {}
+            for row in own:
+                name = row["name"].removeprefix(f"power {power}, price ")
+                if name != row["name"] and "," not in name:
+                    points.setdefault(float(name), []).append(row["after"]["accuracy"])
+            places = sorted(points)
+            middle = np.array([fmean(points[place]) for place in places])
+            spread = [
+                (middle[i] - min(points[x]), max(points[x]) - middle[i])
+                for i, x in enumerate(places)
+            ]
+            # Neighbors do not hide each other.
+            shifted = [place * (0.96, 1, 1.04)[power] for place in places]
+            axes.errorbar(
+                shifted,
+                middle,
+                np.transpose(spread),
+                color=color,
+                fmt=mark,
+                markersize=5,
+                linewidth=1.2,
+                label=f"power {power}",
+            )
+        axes.axhline(before["accuracy"], color="#7b8490", linewidth=1, linestyle=":")
+        axes.set_xscale("log", base=2)
+        axes.set(
+            xticks=[0.5, 1, 2, 4, 8],
+            xticklabels=["0.5", "1", "2", "4", "8"],
+            ylim=(-0.03, 1.05),
+            xlabel="price of 50 tokens",
+            title=f"{start} start",
+        )
+        axes.minorticks_off()
+        in_percent(axes.yaxis)
+    panels[0].set_ylabel("tasks solved after training")
+    panels[0].legend(loc="upper right")
+
+
+def picture() -> None:
+    """Draw theory and training side by side."""
+    target = HERE.parents[1] / "pictures" / "price_theory.png"
+    target.write_bytes(draw(9, 3.6, 2, theory_and_training))
+
+
 def interval(values: Sequence[float], percent: bool) -> str:
     """Write the mean over seeds with its 95 % t-interval, cut to the possible range."""
     scale, unit, most = (100.0, " %", 100.0) if percent else (1.0, "", math.inf)
@@ -194,6 +286,8 @@ def main() -> None:
         collect(Path(rest[0]).absolute())
     elif action == "tables":
         tables()
+    elif action == "picture":
+        picture()
     else:
         sys.exit(__doc__)
 
