@@ -1,17 +1,16 @@
-"""Draw the trainings of docs/evidence.md from the rows beside this file: make evidence-pictures.
+"""Draw the trainings of docs/results/ from the rows beside this file: make evidence-pictures.
 
 Runs of one color belong together; the second of them is a dashed line.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from rows import HERE, updates
 
 from laconic.experiments.reporting.look import PALETTE, draw, in_percent
 
@@ -24,7 +23,6 @@ def seeds(*numbers: int, run: str = "seed") -> Runs:
     return [{f"{run}_{number}": f"seed {number}"} for number in numbers]
 
 
-HERE = Path(__file__).parent
 PICTURES = HERE.parent / "pictures"
 METRICS = {
     "accuracy": "accuracy",
@@ -37,7 +35,6 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         "gsm8k_level1",
         [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
     ),
-    "pretrained_apart": ("gsm8k_level1", seeds(1, 2, 3, run="apart")),
     "sports_pretrained": ("sports", seeds(1, 2, 3)),
     "sports_at_once": (
         "sports",
@@ -45,27 +42,14 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     ),
     "math_pretrained": ("math", seeds(1, 2, 3)),
     "math_third_start": ("math", seeds(3, 4, 5, 6, run="third_start_gspo")),
-    "methods_pretrained": (
-        "math",
-        [{"seed_1": "GSPO"}, {"agent_gspo_1": "Agent-GSPO"}, {"dr_mas_1": "Dr. MAS"}],
-    ),
-    "methods_second_start": (
-        "math",
-        [
-            {"second_start_gspo_2": "GSPO"},
-            {"second_start_agent_gspo_2": "Agent-GSPO"},
-            {"second_start_dr_mas_2": "Dr. MAS"},
-            {"second_start_magrpo_2": "MAGRPO"},
-        ],
-    ),
     "methods_third_start": (
         "math",
         [
-            {"third_start_gspo_3": "GSPO, seed 3", "third_start_gspo_4": "seed 4"},
-            {"third_start_agent_gspo_3": "Agent-GSPO, 3", "third_start_agent_gspo_4": "4"},
-            {"third_start_dr_mas_3": "Dr. MAS, 3"},
-            {"third_start_magrpo_3": "MAGRPO, 3", "third_start_magrpo_4": "4"},
-            {"third_start_magrpo_divided_3": "divided, 3"},
+            {"third_start_gspo_3": "gspo, seed 3", "third_start_gspo_4": "seed 4"},
+            {"third_start_agent_gspo_3": "agent_gspo, 3", "third_start_agent_gspo_4": "4"},
+            {"third_start_dr_mas_3": "dr_mas, 3"},
+            {"third_start_magrpo_3": "magrpo, 3", "third_start_magrpo_4": "4"},
+            {"third_start_magrpo_divided_3": "magrpo, divided, 3"},
         ],
     ),
     "credits_pretrained": (
@@ -94,17 +78,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"levels_1_to_3_solved_6": "solved, 6"},
         ],
     ),
-    "harder_knows_silence": (
-        "gsm8k_harder",
-        [
-            {"knows_silence_4": "seed 4", "levels_1_to_3_solved_4": "seed 4 before"},
-            {"knows_silence_5": "seed 5", "levels_1_to_3_solved_5": "seed 5 before"},
-            {"knows_silence_6": "seed 6", "levels_1_to_3_solved_6": "seed 6 before"},
-        ],
-    ),
-    "harder_two_wordings": ("gsm8k_harder", seeds(7, 8, 9, run="two_wordings")),
     "harder_wordy": ("gsm8k_harder", seeds(13, 14, 15, run="wordy")),
-    "harder_sums": ("gsm8k_harder", seeds(16, 18, run="sums")),
     "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
     "strategyqa_solved": (
         "strategyqa",
@@ -125,10 +99,9 @@ AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
 REMEDIES: Mapping[str, str] = {
     "none": "nothing",
     "balance": "balance",
-    "epsilon": "epsilon 1e-4",
+    "epsilon": "eps 1e-4",
     "accuracy_floor": "price waits",
     "silence": "credit of silence",
-    "tried": "silence tried",
     "apart": "another start",
 }
 """Run of the folder `extinction` -> its remedy against extinction."""
@@ -138,9 +111,7 @@ WINDOW = 5
 
 def series(folder: str, run: str, metric: str) -> list[float]:
     """Return a metric of the rollouts of a run for each update; NaN if unknown."""
-    lines = (HERE / folder / f"{run}.jsonl").read_text("utf-8").splitlines()
-    rows = [row for row in map(json.loads, lines) if row["step"] > 0]
-    return [row.get(f"train/{metric}", np.nan) for row in rows if "train/accuracy" in row]
+    return [row.get(f"train/{metric}", np.nan) for row in updates(f"{folder}/{run}")]
 
 
 def smooth(values: Sequence[float], width: int) -> list[float]:
@@ -169,7 +140,7 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
 def remedies(*panels: Axes) -> None:
     """Draw the remedies against extinction, means of three seeds."""
     for axes, metric in zip(panels, METRICS, strict=True):
-        for color, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
+        for color, (run, name) in zip(PALETTE, REMEDIES.items(), strict=False):
             values = [series("extinction", f"{run}_{seed}", metric) for seed in (1, 2, 3)]
             axes.plot(range(1, 7), np.nanmean(values, axis=0), color=color, label=name)
         axes.set(xlabel="update")
@@ -206,6 +177,16 @@ def programs(*panels: Axes) -> None:
     panels[1].set_ylim(0, 1.02)
     in_percent(panels[1].yaxis)
     panels[1].legend(loc="upper right")
+
+
+def named() -> set[str]:
+    """Return the rows that the pictures are drawn from."""
+    teams = {f"{folder}/{run}" for folder, runs in TEAMS.values() for one in runs for run in one}
+    works = {
+        f"{folder}/{run}" for folder, work in AUTHORS.items() for one in work[2] for run in one
+    }
+    tries = {f"extinction/{name}_{seed}" for name in REMEDIES for seed in (1, 2, 3)}
+    return teams | works | tries | {f"coop_humaneval/best_{seed}" for seed in (2, 3, 4)}
 
 
 def main() -> None:

@@ -17,9 +17,10 @@ from os import utime
 from pathlib import Path
 from typing import Any
 
+from rows import HERE, provenance, read
+
 from laconic.experiments.report import PAGE, write_report
 
-HERE = Path(__file__).parent
 REPORTS = HERE / "reports"
 LEVELS = "env.generator.level=[1,3]"
 SOLVED = ("experiment=pretrained", "env=gsm8k", LEVELS, "env.reward.when=solved")
@@ -146,12 +147,7 @@ SERIES: Mapping[str, Series] = {
         ("env=gsm8k", "env.generator.level=[2,3]", "env.reward.when=solved"),
     ),
 }
-"""Report -> its runs; docs/evidence.md names their agents."""
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    """Read the rows of a file beside this one."""
-    return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
+"""Report -> its runs; docs/results/ names their agents."""
 
 
 def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -159,13 +155,14 @@ def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
 
 
-def ended(name: str, provenance: Sequence[Mapping[str, Any]]) -> float:
+def ended(name: str, history: Sequence[Mapping[str, Any]]) -> float:
     """Return the time of the last row from its provenance, else the time of its commit."""
-    if provenance:
-        last = provenance[-1]
+    if history:
+        last = history[-1]
         started = datetime.strptime(last["started"], "%Y-%m-%dT%H:%M:%S%z")
         return started.timestamp() + float(last["seconds"])
-    command = ("git", "log", "--diff-filter=A", "--format=%ct", "--", f"{name}.jsonl")
+    files = (f"{name}.jsonl", f"{name}.jsonl.gz")
+    command = ("git", "log", "--diff-filter=A", "--format=%ct", "--", *files)
     output = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout
     return float(output.split()[-1])
 
@@ -173,13 +170,13 @@ def ended(name: str, provenance: Sequence[Mapping[str, Any]]) -> float:
 def lay_out(folder: Path, series: Series, seed: int) -> None:
     """Make a run folder from the rows of one seed."""
     name = series.run.format(seed)
-    provenance = [line for line in rows("provenance") if line["rows"] == f"{name}.jsonl"]
+    history = provenance(name)
     # Leave out the run's own evaluations, which have fewer or other tasks.
     metrics = [
         {key: value for key, value in row.items() if not key.startswith("eval/")}
-        for row in rows(name)
+        for row in read(name)
     ]
-    before, after = rows(series.start)[-1], rows(series.evaluation.format(name))[-1]
+    before, after = read(series.start)[-1], read(series.evaluation.format(name))[-1]
     last = max(row["step"] for row in metrics)
     environment = next(text[4:] for text in series.overrides if text.startswith("env="))
     (folder / ".hydra").mkdir(parents=True)
@@ -187,11 +184,18 @@ def lay_out(folder: Path, series: Series, seed: int) -> None:
     (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
     (folder / "config.yaml").write_text(json.dumps({"seed": seed, "env": {"name": environment}}))
     (folder / "status.json").write_text(json.dumps({"state": "finished"}))
-    (folder / "provenance.json").write_text(json.dumps(provenance))
+    (folder / "provenance.json").write_text(json.dumps(history))
     write(folder / "metrics.jsonl", metrics)
     write(folder / "evaluations.jsonl", [{**before, "step": 0}, {**after, "step": last}])
-    written = ended(name, provenance)
+    written = ended(name, history)
     utime(folder / "metrics.jsonl", (written, written))
+
+
+def named() -> set[str]:
+    """Return the rows that the reports are made of."""
+    runs = {one.run.format(seed): one for one in SERIES.values() for seed in one.seeds}
+    after = {one.evaluation.format(run) for run, one in runs.items()}
+    return {one.start for one in SERIES.values()} | set(runs) | after
 
 
 def main() -> None:

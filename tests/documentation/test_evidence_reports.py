@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-import importlib.util
+import importlib
 import re
 import shutil
 import sys
@@ -21,15 +21,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("evidence_reports", EVIDENCE / "reports.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-REPORTS = load()
+sys.path.append(str(EVIDENCE))
+REPORTS = importlib.import_module("reports")
 
 
 def means(cells: list[str]) -> list[str]:

@@ -1,0 +1,298 @@
+"""Figures of recorded runs as cells of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import TypeAlias
+
+from rows import intervals, read, table, updates
+from scipy.stats import t
+
+Cells: TypeAlias = list[str]
+COLUMNS = {
+    "accuracy": "accuracy",
+    "silence_rate": "silent, all turns",
+    "score": "score",
+    "tokens_said": "tokens said",
+    "tokens_said/solver": "of which the solver's",
+    "silent_if_uninformed": "silent with nothing useful",
+    "spoke_if_informed": "spoke with something useful",
+}
+USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
+SOLVERS = (*USUAL[:2], "tokens_said/solver", *USUAL[2:])
+PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
+
+
+def percent(figure: Mapping[str, float]) -> str:
+    """Return a share and its interval in percent, which ends at 0 and 100."""
+    mean, low, high = (min(max(100 * figure[key], 0.0), 100.0) for key in ("mean", "low", "high"))
+    return f"{mean:.1f} % [{low:.1f}, {high:.1f}]"
+
+
+def number(figure: Mapping[str, float], digits: int = 1) -> str:
+    """Return a mean and its interval."""
+    mean, low, high = (round(figure[key], digits) + 0.0 for key in ("mean", "low", "high"))
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def points(changes: Sequence[float]) -> str:
+    """Return the mean over seeds of a change in points, with its t-interval."""
+    text = number(over_seeds(changes))
+    return text if text.startswith("-") else f"+{text}"
+
+
+def over_seeds(values: Sequence[float]) -> dict[str, float]:
+    """Return the mean of seeds with its 95 % t-interval."""
+    mean = fmean(values)
+    half = float(t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def cell(metric: str, figure: Mapping[str, float]) -> str:
+    """Return a figure as its column writes it."""
+    if metric in PERCENT:
+        return percent(figure)
+    return number(figure, 2 if metric == "score" else 1)
+
+
+def italics(text: str, missed: bool) -> str:
+    """Mark a figure that misses its bar."""
+    return f"*{text}*" if missed else text
+
+
+def gain(start: str, run: str, metric: str = "accuracy") -> float:
+    """Return the difference of a mean after and before training, shares in points."""
+    factor = 100 if metric in PERCENT else 1
+    return factor * (intervals(run)[metric]["mean"] - intervals(start)[metric]["mean"])
+
+
+def share(start: str, run: str) -> float:
+    """Return the tokens said after training for each token said before."""
+    return intervals(run)["tokens_said"]["mean"] / intervals(start)["tokens_said"]["mean"]
+
+
+def trained(
+    start: str,
+    runs: Mapping[str, str],
+    columns: Sequence[str] = USUAL,
+    *,
+    summary: bool = True,
+    before: str = "start",
+) -> list[Cells]:
+    """Return a team before and after training, with a mean over seeds; missed bars in italics."""
+    head = ["", *(COLUMNS[name] for name in columns), "points more solved", "of the start's tokens"]
+    figures = intervals(start)
+    lines = [head, [before, *(cell(name, figures[name]) for name in columns), "", ""]]
+    for label, run in runs.items():
+        figures, more, kept = intervals(run), gain(start, run), share(start, run)
+        bars = {USUAL[2]: 0.8, USUAL[3]: 0.95}
+        missed = {
+            name: figures[name]["mean"] < bar for name, bar in bars.items() if name in columns
+        }
+        said = [italics(cell(name, figures[name]), missed.get(name, False)) for name in columns]
+        change = [italics(f"{more:+.1f}", more < -1.001), italics(f"{kept:.3f}", kept > 0.5)]
+        lines.append([label, *said, *change])
+    if summary:
+        more_solved = points([gain(start, run) for run in runs.values()])
+        tokens = over_seeds([share(start, run) for run in runs.values()])
+        blank = [""] * len(columns)
+        lines.append(["mean over seeds", *blank, more_solved, number(tokens, 3)])
+    return lines
+
+
+def series(folder: str, name: str, *numbers: int, kind: str = "_evaluation") -> dict[str, str]:
+    """Return label -> evaluation of the seeds of one series."""
+    return {f"seed {seed}": f"{folder}/{name}_{seed}{kind}" for seed in numbers}
+
+
+def controls(folder: str, entries: Mapping[str, str], kind: str = "") -> list[Cells]:
+    """Return teams and controls of one comparison, beside the start task by task."""
+    pairs = {row["entry"]: row for row in table(f"{folder}/{kind}coordination")}
+    shown = {row["entry"]: row for row in table(f"{folder}/{kind}comparison")}
+    lines = [["", "accuracy", "tokens said", "tokens read", "tasks broken, mended"]]
+    for entry, label in entries.items():
+        pair = f"{pairs[entry]['broken']}, {pairs[entry]['fixed']}" if entry != "start" else ""
+        figures = [compared(shown[entry], name) for name in ("accuracy", *READ)]
+        lines.append([label, percent(figures[0]), *(number(one) for one in figures[1:]), pair])
+    return lines
+
+
+READ = ("tokens_said", "tokens_read")
+
+
+def compared(row: Mapping[str, str], metric: str) -> dict[str, float]:
+    """Return a figure of a comparison."""
+    return {key: float(row[f"{metric}_{key}"]) for key in ("mean", "low", "high")}
+
+
+def windows(run: str, metric: str, width: int) -> str:
+    """Return the means over windows of updates of what rollouts measured."""
+    values = [row.get(f"train/{metric}") for row in updates(run)]
+    parts = [values[first : first + width] for first in range(0, len(values), width)]
+    means = [fmean(value for value in part if value is not None) for part in parts]
+    if metric == "tokens_said":
+        return " ".join(f"{mean:.0f}" for mean in means)
+    return " ".join(f"{mean:.2f}".removeprefix("0") for mean in means)
+
+
+def sampled(runs: Mapping[str, str], width: int, columns: Sequence[str] = USUAL) -> list[Cells]:
+    """Return what sampled rollouts did in the course of trainings, means over windows."""
+    names = {**COLUMNS, "accuracy": "solved"}
+    lines = [["", "updates", *(names[name] for name in columns)]]
+    for label, run in runs.items():
+        cells = [windows(run, name, width) for name in columns]
+        lines.append([label, str(len(updates(run))), *cells])
+    return lines
+
+
+def remedies() -> list[Cells]:
+    """Return what was done about extinction, means of three seeds."""
+    done = {
+        "none": "nothing (`learner.balance_silence=false`)",
+        "balance": "silence on balance",
+        "silence": "balance, `learner.credit=silence`",
+        "shapley": "balance, `learner.credit=shapley`",
+        "accuracy_floor": "balance, no price until 90 % are solved",
+        "ramp": "balance, a price that rises from 0",
+        "epsilon": "balance, `learner.advantages.eps=1e-4`",
+        "apart": "balance, a start that tells the two silences apart",
+    }
+    head = ["", "silent with nothing useful, update 1", "updates 4 to 6"]
+    lines = [[*head, "spoke with something useful", "solved", "tokens said"]]
+    for name, label in done.items():
+        runs = [updates(f"extinction/{name}_{seed}") for seed in (1, 2, 3)]
+        cells = [extinct(runs, "silent_if_uninformed", 0, 1)]
+        cells += [extinct(runs, metric, 3, 6) for metric in (*USUAL[2:], "accuracy", "tokens_said")]
+        lines.append([label, *cells])
+    return lines
+
+
+def extinct(runs: Sequence[Sequence[Mapping[str, float]]], metric: str, *span: int) -> str:
+    """Return the mean over the updates of a span, one figure per seed."""
+    means = [fmean(row[f"train/{metric}"] for row in run[slice(*span)]) for run in runs]
+    if metric == "tokens_said":
+        return " ".join(f"{mean:.0f}" for mean in means)
+    return " ".join(f"{mean:.2f}".removeprefix("0") for mean in means)
+
+
+def balance() -> list[Cells]:
+    """Return trainings with silence on balance and without, in pairs."""
+    start = "math/second_start_evaluation"
+    runs = {
+        f"seed {seed} {how}": f"math/balance_{how}_{seed}_evaluation"
+        for seed in (2, 3, 4)
+        for how in ("with", "without")
+    }
+    lines = trained(start, runs, summary=False)
+    rolled = [windows(run.removesuffix("_evaluation"), USUAL[2], 5) for run in runs.values()]
+    column = ["silent when sampled, means of five updates", "", *rolled]
+    return [[*line, cells] for line, cells in zip(lines, column, strict=True)]
+
+
+def priced_credits() -> list[Cells]:
+    """Return three credits at two prices, and what a token cost in solved tasks."""
+    runs = {
+        "own, 0.5": ("math/balance_with_2", "0.01"),
+        "own, 2": ("math/credit_own_2", "0.04"),
+        "team, 0.5": ("math/credit_team_05", "0.0025"),
+        "team, 2": ("math/credit_team_2", "0.01"),
+        "silence, 0.5": ("math/credit_silence_05", "0.0025"),
+        "silence, 2": ("math/credit_silence_2", "0.01"),
+        "silence, 2, seed 3": ("math/credit_silence_2_seed_3", "0.01"),
+    }
+    files = {label: f"{run}_evaluation" for label, (run, _) in runs.items()}
+    lines = trained("math/second_start_evaluation", files, summary=False)
+    rates = ["solved tasks a token", "", *(rate for _, rate in runs.values())]
+    return [[line[0], rate, *line[1:]] for line, rate in zip(lines, rates, strict=True)]
+
+
+def told() -> list[Cells]:
+    """Return teams before and after they were told to be brief."""
+    worlds = {
+        "gsm8k": "told/gsm8k_",
+        "gsm8k, levels 1 to 3": "told/gsm8k_harder_",
+        "Sports Understanding": "told/sports_",
+        "mathematics": "math/told_",
+        "StrategyQA's rows": "told/strategyqa_",
+        "GSM8K's problems": "told/gsm8k_rows_",
+    }
+    head = ["", "accuracy", "told", "points", "tokens said", "told", "of the team's tokens"]
+    lines = [[*head, "silent with nothing useful, %", "spoke with something useful, %"]]
+    for label, name in worlds.items():
+        plain, asked = table(f"{name}comparison")
+        pair = table(f"{name}coordination")[1]
+        change = {key: 100 * float(pair[f"gain{end}"]) for key, end in ENDS.items()}
+        ratio = {key: float(pair[f"tokens_ratio{end}"]) for key, end in ENDS.items()}
+        both = [percent(compared(row, "accuracy")) for row in (plain, asked)]
+        said = [number(compared(row, "tokens_said")) for row in (plain, asked)]
+        spoke = [
+            ", ".join(f"{100 * float(row[f'{metric}_mean']):.1f}" for row in (plain, asked))
+            if plain[f"{metric}_mean"]
+            else "unknown"
+            for metric in (f"{USUAL[2]}", f"{USUAL[3]}")
+        ]
+        lines.append([label, *both, number(change), *said, number(ratio, 3), *spoke])
+    return lines
+
+
+ENDS = {"mean": "", "low": "_low", "high": "_high"}
+
+
+def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[Cells]:
+    """Return what the joint work of two authors scored before and after training."""
+    lines = [["", *(COLUMNS[name] for name in columns), "more than the start"]]
+    lines.append(["start", *(cell(name, intervals(start)[name]) for name in columns), ""])
+    for label, run in runs.items():
+        cells = [cell(name, intervals(run)[name]) for name in columns]
+        lines.append([label, *cells, f"{gain(start, run, 'score'):+.2f}"])
+    more = over_seeds([gain(start, run, "score") for run in runs.values()])
+    return [*lines, ["mean over seeds", *[""] * len(columns), number(more, 2)]]
+
+
+def quick(start: str, powers: Sequence[int]) -> list[Cells]:
+    """Return the quickstart's team before and after training, means over seeds."""
+    head = ["", "seeds", *(COLUMNS[name] for name in USUAL)]
+    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
+    first = rows[0]["before"]
+    lines = [head, [f"{start} start", "", *(plain(name, first[name]) for name in USUAL)]]
+    for power in powers:
+        group = [row["after"] for row in rows if row["name"] == f"power {power}"]
+        cells = [cell(name, over_seeds([row[name] for row in group])) for name in USUAL]
+        lines.append([f"`learner.charge_power={power}`", str(len(group)), *cells])
+    return lines
+
+
+def plain(metric: str, mean: float) -> str:
+    """Return a mean without an interval."""
+    return f"{100 * mean:.1f} %" if metric in PERCENT else f"{mean:.1f}"
+
+
+def facts() -> list[Cells]:
+    """Return how often StrategyQA's helpers told their useful facts word for word."""
+    names = {
+        "second start": "second_start",
+        "seed 1 from it": "solved_1",
+        "start with bare answers": "bare_start",
+        "seed 1": "bare_1",
+        "seed 2": "bare_2",
+        "seed 3": "bare_3",
+    }
+    known = {row["run"]: row for row in table("facts_told")}
+    lines = [["", *(COLUMNS[name] for name in USUAL), "useful facts told word for word"]]
+    for label, name in names.items():
+        figures = intervals(f"strategyqa/{name}_evaluation")
+        row = known[f"strategyqa/{name}"]
+        ends = zip(("mean", "low", "high"), ("facts_told", "low", "high"), strict=True)
+        word = percent({key: float(row[column]) for key, column in ends})
+        lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL), word])
+    return lines
+
+
+def real(name: str) -> list[Cells]:
+    """Return what Sports teams solve on real sentences, whose answers they cannot know."""
+    lines = [["", COLUMNS["accuracy"], COLUMNS["tokens_said"]]]
+    for label, run in {"start": "start", "seed 7": "7", "seed 8": "8"}.items():
+        figures = intervals(name.format(run))
+        lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL[:2])])
+    return lines

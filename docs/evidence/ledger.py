@@ -1,0 +1,537 @@
+"""The ledger of docs/results/index.md: one row per claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from figures import (
+    USUAL,
+    Cells,
+    compared,
+    extinct,
+    gain,
+    number,
+    over_seeds,
+    percent,
+    plain,
+    points,
+    share,
+)
+from rows import intervals, provenance, read, table, updates
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One row of the ledger."""
+
+    text: str
+    """What is claimed, with a link to its page."""
+    command: str
+    """Command that makes the runs again."""
+    runs: Sequence[str]
+    """Rows of the trainings or comparisons; their provenance names the commits."""
+    seeds: str
+    """Seeds of the trainings."""
+    value: Callable[[], str]
+    """Measured value with its interval."""
+    limits: str
+    """What the value does not show."""
+    rate: str
+    """Credit, task reward that a token costs, and when it is charged."""
+    added: str = ""
+    """Commit that added the rows, where no provenance was recorded."""
+
+
+def commits(claim: Claim) -> str:
+    """Return the commits that the runs were made at, or the one that added their rows."""
+    entries = [entry for run in claim.runs for entry in provenance(run)]
+    known = dict.fromkeys(str(entry["commit"])[:8] for entry in entries)
+    return ", ".join(known) or f"rows added in {claim.added}"
+
+
+def change(start: str, *runs: str) -> str:
+    """Return the changes of accuracy and tokens, with t-intervals over seeds."""
+    more = points([gain(start, run) for run in runs])
+    tokens = number(over_seeds([share(start, run) for run in runs]), 3)
+    return f"{more} points; {tokens} of the tokens"
+
+
+def each(metric: str, *runs: str) -> str:
+    """Return a share of every seed with its interval over tasks."""
+    return "; ".join(percent(intervals(run)[metric]) for run in runs)
+
+
+def quick(start: str) -> str:
+    """Return accuracy and tokens of the quickstart's team, means over seeds."""
+    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
+    after = [row["after"] for row in rows if row["name"] == "power 2"]
+    first = rows[0]["before"]
+    figures = {name: over_seeds([row[name] for row in after]) for name in USUAL}
+    accuracy = f"{plain(USUAL[0], first[USUAL[0]])} to {percent(figures[USUAL[0]])}"
+    tokens = f"{plain(USUAL[1], first[USUAL[1]])} to {number(figures[USUAL[1]])} tokens"
+    return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
+
+
+def entries(comparison: str, **labels: str) -> str:
+    """Return accuracy and tokens of entries of a comparison."""
+    rows = {row["entry"]: row for row in table(comparison)}
+    return "; ".join(
+        f"{label}: {percent(compared(rows[entry], 'accuracy'))} in "
+        f"{number(compared(rows[entry], 'tokens_said'))} tokens"
+        for entry, label in labels.items()
+    )
+
+
+def told() -> str:
+    """Return the least and the most of a team's tokens that it says when told to be brief."""
+    names = [f"told/{world}" for world in ("gsm8k", "gsm8k_harder", "sports", "strategyqa")]
+    names += ["told/gsm8k_rows", "math/told"]
+    pairs = [table(f"{name}_coordination")[1] for name in names]
+    ratio = sorted(float(pair["tokens_ratio"]) for pair in pairs)
+    change = sorted(100 * float(pair["gain"]) for pair in pairs)
+    return (
+        f"{ratio[0]:.3f} to {ratio[-1]:.3f} of the tokens; {change[0]:+.1f} to {change[-1]:+.1f} "
+        "points on six worlds"
+    )
+
+
+def worth(demand: str) -> str:
+    """Return what the messages of informed helpers are worth, in solved tasks."""
+    return number(read(demand)[-1]["figures"]["worth_informed"], 2)
+
+
+def last(metric: str, *names: str) -> str:
+    """Return what the last update of each training measured."""
+    values = [updates(name)[-1][f"train/{metric}"] for name in names]
+    return ", ".join(f"{value:.2f}".removeprefix("0") for value in values)
+
+
+def remedied(*names: str) -> str:
+    """Return the silence with nothing useful in updates 4 to 6, three seeds each."""
+    runs = {name: [updates(f"extinction/{name}_{n}") for n in (1, 2, 3)] for name in names}
+    return "; ".join(f"{name}: {extinct(run, USUAL[2], 3, 6)}" for name, run in runs.items())
+
+
+def scores(start: str, *runs: str) -> str:
+    """Return the change of the score, with a t-interval over seeds."""
+    return f"{number(over_seeds([gain(start, run, 'score') for run in runs]), 2)} of score"
+
+
+def commons() -> str:
+    """Return gain and tokens of the talking commons at each price."""
+    parts = []
+    for price in ("0", "0.5", "2"):
+        group = [row for row in table("commons/runs") if usual(row, price)]
+        gains = over_seeds([float(row["gain"]) for row in group])
+        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
+        parts.append(f"price {price}: gain {number(gains)} in {words:.0f} tokens")
+    return "; ".join(parts)
+
+
+def usual(row: Mapping[str, str], price: str) -> bool:
+    """Return whether a training of the commons is one of the claim's."""
+    return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
+
+
+def demanded() -> str:
+    """Return tokens at each price and how many teams fell silent."""
+    rows = table("demand/runs")
+    parts = []
+    for price in ("0.5", "1", "2", "3", "4"):
+        group = [row for row in rows if float(row["price"]) == float(price)]
+        tokens = number(over_seeds([float(row["tokens_said"]) for row in group]))
+        silent = sum(row["collapsed"] == "True" for row in group)
+        parts.append(f"price {price}: {tokens} tokens, {silent} of {len(group)} silent")
+    return "; ".join(parts)
+
+
+def channel() -> str:
+    """Return what teams solve that were trained over a lossy channel at two prices."""
+    parts = []
+    for price in ("0.5", "0.2"):
+        group = [
+            100 * float(row["accuracy"])
+            for row in table("channel/quickstart")
+            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
+        ]
+        parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
+    return "; ".join(parts)
+
+
+def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:
+    """Return the rows of the seeds of a series."""
+    return [name.format(seed) + kind for seed in numbers]
+
+
+LEVELS = "gsm8k_harder/"
+THIRD = "math/third_start_evaluation"
+GSM8K = seeds("gsm8k_level1/seed_{}", 1, 2, 3)
+APART = seeds("gsm8k_level1/apart_{}", 1, 2, 3)
+SPORTS = seeds("sports/seed_{}", 1, 2, 3)
+ONCE = seeds("sports/at_once_{}", 7, 8, 9)
+MATH = seeds("math/seed_{}", 1, 2, 3)
+MATH_THIRD = seeds("math/third_start_gspo_{}", 3, 4, 5, 6)
+OWN_BEST = seeds("math/third_start_own_best_slow_{}", 3, 4, 5)
+SOLVED = seeds(f"{LEVELS}levels_1_to_3_solved_{{}}", 4, 5, 6)
+SILENCE = seeds(f"{LEVELS}knows_silence_{{}}", 4, 5, 6)
+WORDINGS = seeds(f"{LEVELS}two_wordings_{{}}", 7, 8, 9)
+WORDY = seeds(f"{LEVELS}wordy_{{}}", 13, 14, 15)
+SUMS = [f"{LEVELS}sums_16_after_45_evaluation", f"{LEVELS}sums_18_evaluation"]
+SMALL = seeds("harder/solved_{}", 1, 2, 3, 4, 5)
+ROWS = seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind="_500_evaluation")
+BARE = seeds("strategyqa/bare_{}", 1, 2, 3)
+PROGRAMS = "coop_humaneval/best_{}"
+FORMER = "own, 0.01, always"
+SOLVED_ONLY = "own, 0.01, solved episodes"
+TODAY = "own, 0.04, by pass rate squared"
+
+CLAIMS: Sequence[Claim] = (
+    Claim(
+        "The shipped team says half as much and solves as many ([quickstart](quickstart.md))",
+        "`laconic train -m seed=0,1,2,3,4 threads=1`",
+        [],
+        "0 to 4",
+        partial(quick, "strong"),
+        "0.7 M parameters, easiest level",
+        TODAY,
+        "952d9abc",
+    ),
+    Claim(
+        "From a weak start the same training keeps accuracy ([quickstart](quickstart.md))",
+        "`make evidence-price`",
+        [],
+        "0 to 4",
+        partial(quick, "weak"),
+        "five seeds vary widely",
+        TODAY,
+        "952d9abc",
+    ),
+    Claim(
+        "SmolLM2 says half as much, and no loss of accuracy is seen ([gsm8k](gsm8k.md))",
+        "`make evidence-gsm8k`",
+        [],
+        "1 to 3",
+        partial(change, "gsm8k_level1/start_evaluation", *GSM8K),
+        "easiest level, one start",
+        FORMER,
+        "3ff3ca3d",
+    ),
+    Claim(
+        "The same from a start in one part ([gsm8k](gsm8k.md))",
+        "`make evidence-gsm8k FROM=apart`",
+        seeds("gsm8k_level1/apart_{}", 1, 2, 3, kind=""),
+        "1 to 3",
+        partial(change, "gsm8k_level1/apart_start_evaluation", *APART),
+        "half of the tokens missed by two seeds",
+        FORMER,
+    ),
+    Claim(
+        "A hard cap of the trained team's tokens solves nothing; one agent that reads "
+        "everything solves more ([controls](controls.md))",
+        "`make evidence-gsm8k-controls SEEDS='1 2'`",
+        [],
+        "1",
+        partial(
+            entries,
+            "gsm8k_level1/comparison",
+            seed_1="trained",
+            capped="cap",
+            single="one agent",
+        ),
+        "the one agent needs no talk",
+        FORMER,
+        "3ff3ca3d",
+    ),
+    Claim(
+        "On Sports Understanding tokens fall at no loss ([sports](sports.md))",
+        "`make evidence-sports FROM=start`",
+        [],
+        "1 to 3",
+        partial(change, "sports/start_evaluation", *SPORTS),
+        "half of the tokens by one seed of three",
+        FORMER,
+        "8ce4a9c0",
+    ),
+    Claim(
+        "From a start that answers at once every bar is met ([sports](sports.md))",
+        "`make evidence-sports SEEDS='7 8 9'`",
+        seeds("sports/at_once_{}", 7, 8, kind=""),
+        "7 to 9",
+        partial(change, "sports/at_once_start_evaluation", *ONCE),
+        "the fewest tokens for facts as given",
+        FORMER,
+    ),
+    Claim(
+        "On mathematics teams solve more in half of the tokens ([math](math.md))",
+        "`make evidence-math`",
+        [],
+        "1 to 3",
+        partial(change, "math/start_evaluation", *MATH),
+        "a weak start; two seeds miss half",
+        FORMER,
+        "b561106a",
+    ),
+    Claim(
+        "From a start made anew every bar is met ([math](math.md))",
+        "`make evidence-math SEEDS='3 4 5 6' UPDATES=36`",
+        seeds("math/third_start_gspo_{}", 3, 4, 5, 6, kind=""),
+        "3 to 6",
+        partial(change, THIRD, *MATH_THIRD),
+        "generated algebra and geometry of level 1",
+        FORMER,
+    ),
+    Claim(
+        "MAGRPO's comparison saves no tokens in 36 updates ([methods](methods.md))",
+        "`make evidence-methods SEEDS='3 4'`",
+        seeds("math/third_start_magrpo_{}", 3, 4, kind=""),
+        "3, 4",
+        partial(change, THIRD, *seeds("math/third_start_magrpo_{}", 3, 4)),
+        "its token cost a quarter of the others'",
+        "team, 0.0025, always",
+    ),
+    Claim(
+        "Own credit at 0.04 a token collapses; credit of silence at 0.01 does not "
+        "([credits](credits.md))",
+        "`make evidence-credits SEEDS=2`",
+        [],
+        "2",
+        lambda: each(
+            "accuracy", "math/credit_own_2_evaluation", "math/credit_silence_2_evaluation"
+        ),
+        "prices differ by four, so it compares prices too",
+        "own 0.04, silence 0.01, always",
+        "e13b3ea6",
+    ),
+    Claim(
+        "Imitating the shortest solved episodes comes near, with one seed of three below its "
+        "start ([own best](own_best.md))",
+        "`make evidence-own-best SEEDS='3 4 5'`",
+        seeds("math/third_start_own_best_slow_{}", 3, 4, 5, kind=""),
+        "3 to 5",
+        partial(change, THIRD, *OWN_BEST),
+        "rate chosen on seed 3",
+        "no price",
+    ),
+    Claim(
+        "Teams told in words to be brief say about as much ([told](told.md))",
+        "`make evidence-told evidence-told-math`",
+        ["told/instructed", "math/instructed"],
+        "one team each",
+        told,
+        "one wording; taught by a wordy teacher",
+        "no price",
+    ),
+    Claim(
+        "Without silence on balance silence dies out; with it a part stays "
+        "([extinction](extinction.md))",
+        "`make evidence-extinction`",
+        seeds("extinction/none_{}", 1, 2, 3, kind=""),
+        "1 to 3",
+        partial(remedied, "none", "balance"),
+        "six updates, sampled",
+        FORMER,
+    ),
+    Claim(
+        "Silence on balance keeps silence from falling as far ([extinction](extinction.md))",
+        "`make evidence-balance SEEDS='2 3 4'`",
+        [],
+        "2 to 4",
+        lambda: (
+            f"with: {each(USUAL[2], *seeds('math/balance_with_{}', 2, 3, 4))}; "
+            f"without: {each(USUAL[2], *seeds('math/balance_without_{}', 2, 3, 4))}"
+        ),
+        "20 updates; accuracy differs little",
+        FORMER,
+        "97d3834a",
+    ),
+    Claim(
+        "On StrategyQA a constant price makes silence spread ([strategyqa](strategyqa.md))",
+        "`make evidence-strategyqa-first`",
+        [],
+        "1",
+        lambda: f"solved in the last update: {last('accuracy', 'strategyqa/price_0.5')}",
+        "one seed, stopped",
+        FORMER,
+        "c938c33a",
+    ),
+    Claim(
+        "Charged where solved, StrategyQA's teams learn to guess ([strategyqa](strategyqa.md))",
+        "`make evidence-strategyqa`",
+        seeds("strategyqa/bare_{}", 1, 2, 3, kind=""),
+        "1 to 3",
+        lambda: (
+            f"{change('strategyqa/bare_start_evaluation', *BARE)}; "
+            f"an informed message of seed 2 is worth {worth('strategyqa/bare_2_demand')}"
+        ),
+        "the facts are not told; two seeds pass every bar by saying no",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "On GSM8K's problems little is solved and little changes ([GSM8K rows](gsm8k_rows.md))",
+        "`make evidence-gsm8k-rows`",
+        seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind=""),
+        "1 to 3",
+        partial(change, "gsm8k_rows/second_start_500_evaluation", *ROWS),
+        "eight groups of ten have no solution",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "A weak small team collapses under a constant price ([small policy](small.md))",
+        "`make evidence-small-first`",
+        [],
+        "0",
+        lambda: (
+            f"solved in the last update: {last('accuracy', 'harder/price_0.5')} at 0.5, "
+            f"{last('accuracy', 'harder/price_0.1')} at 0.1"
+        ),
+        "one seed each",
+        FORMER,
+        "3f5224b0",
+    ),
+    Claim(
+        "Charged where solved it loses three points for a fifth of the words "
+        "([small policy](small.md))",
+        "`make evidence-small`",
+        seeds("harder/solved_{}", 1, 2, 3, 4, 5, kind=""),
+        "1 to 5",
+        partial(change, "harder/shipped_start_500_evaluation", *SMALL),
+        "GSPO with four minibatches",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "On levels 1 to 3 own credit collapses if always charged ([levels](levels.md))",
+        "`make evidence-harder FROM=start`",
+        [f"{LEVELS}levels_1_to_3_own_0"],
+        "0",
+        lambda: f"solved in the last update: {last('accuracy', LEVELS + 'levels_1_to_3_own_0')}",
+        "stopped after 16 updates; the command charges where solved",
+        FORMER,
+    ),
+    Claim(
+        "Charged where solved nothing is lost, and silence is ([levels](levels.md))",
+        "`make evidence-harder FROM=start UPDATES=20 SEEDS='4 5 6'`",
+        seeds(f"{LEVELS}levels_1_to_3_solved_{{}}", 4, 5, 6, kind=""),
+        "4 to 6",
+        partial(change, f"{LEVELS}levels_1_to_3_start_500_evaluation", *SOLVED),
+        "20 updates",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "A start that knows silence keeps most of it and loses accuracy "
+        "([levels: starts](levels_starts.md))",
+        "`make evidence-harder FROM=silence SEEDS='4 5 6'`",
+        seeds(f"{LEVELS}knows_silence_{{}}", 4, 5, 6, kind=""),
+        "4 to 6",
+        partial(change, f"{LEVELS}knows_silence_start_500_evaluation", *SILENCE),
+        "accuracy and silence miss their bars",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "A start with two wordings loses less and saves less ([levels: starts](levels_starts.md))",
+        "`make evidence-harder FROM=wordings SEEDS='7 8 9'`",
+        seeds(f"{LEVELS}two_wordings_{{}}", 7, 8, 9, kind=""),
+        "7 to 9",
+        partial(change, f"{LEVELS}two_wordings_start_500_evaluation", *WORDINGS),
+        "tokens miss their bar",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "A wordy start halves its tokens and loses accuracy ([levels: starts](levels_starts.md))",
+        "`make evidence-harder FROM=wordy SEEDS='13 14 15'`",
+        seeds(f"{LEVELS}wordy_{{}}", 13, 14, 15, kind=""),
+        "13 to 15",
+        partial(change, f"{LEVELS}wordy_start_500_evaluation", *WORDY),
+        "accuracy misses its bar",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "A start that calculates at once loses nothing ([levels: starts](levels_starts.md))",
+        "`make evidence-harder FROM=sums SEEDS='16 18'`",
+        [f"{LEVELS}sums_16", f"{LEVELS}sums_18"],
+        "16, 18",
+        partial(change, f"{LEVELS}sums_start_500_evaluation", *SUMS),
+        "two seeds; tokens miss their bar",
+        SOLVED_ONLY,
+    ),
+    Claim(
+        "MAGRPO improves sampled programs of two authors ([two authors](two_authors.md))",
+        "`make evidence-coop SEEDS='2 3 4'`",
+        seeds(PROGRAMS, 2, 3, 4, kind=""),
+        "2 to 4",
+        partial(
+            scores,
+            PROGRAMS.format("start") + "_sampled_evaluation",
+            *seeds(PROGRAMS, 2, 3, 4, kind="_sampled_evaluation"),
+        ),
+        "score of 4",
+        "no price",
+    ),
+    Claim(
+        "It improves no greedy programs ([two authors](two_authors.md))",
+        "`make evidence-coop SEEDS='2 3 4'`",
+        seeds(PROGRAMS, 2, 3, 4, kind=""),
+        "2 to 4",
+        partial(
+            scores,
+            PROGRAMS.format("start") + "_greedy_evaluation",
+            *seeds(PROGRAMS, 2, 3, 4, kind="_greedy_evaluation"),
+        ),
+        "score of 4",
+        "no price",
+    ),
+    Claim(
+        "Summaries score more, and are no better to read ([two authors](two_authors.md))",
+        "`make evidence-tldr SEEDS='2 3 4'`",
+        [],
+        "2 to 4",
+        partial(scores, "tldr/start_evaluation", *seeds("tldr/seed_{}", 2, 3, 4)),
+        "score of 2.98, by lengths",
+        "no price",
+        "13c524b2",
+    ),
+    Claim(
+        "Above the choke price every team falls silent ([demand](../demand.md))",
+        "`make evidence-demand`",
+        [],
+        "0 to 4",
+        demanded,
+        "0.7 M parameters",
+        "own, price / 50, always",
+        "63f567a8",
+    ),
+    Claim(
+        "Over a lossy channel a high price costs accuracy ([channel](../channel.md))",
+        "`make evidence-channel`",
+        [],
+        "0 to 2",
+        channel,
+        "half of the tasks can be solved at 0.3",
+        "own, 0.01 and 0.004, always",
+        "e54520b9",
+    ),
+    Claim(
+        "A price ends talk on the commons ([commons](../environments/commons.md))",
+        "`make evidence-commons`",
+        [],
+        "0 to 4",
+        commons,
+        "nothing has to be told there",
+        "team, price / 50, always",
+        "63f567a8",
+    ),
+)
+
+
+def rows() -> Iterator[Cells]:
+    """Yield the ledger's rows."""
+    for claim in CLAIMS:
+        value, made = claim.value(), commits(claim)
+        yield [claim.text, claim.command, made, claim.seeds, claim.rate, value, claim.limits]
+
+
+def ledger() -> list[Cells]:
+    """Return the ledger, its head first."""
+    head = ["claim", "command", "commit", "seeds", "credit, price of a token, charged"]
+    return [[*head, "value, 95 % intervals", "limits"], *rows()]

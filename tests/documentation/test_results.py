@@ -1,0 +1,100 @@
+"""The tables of the results are those that their rows give, and the README agrees with them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+
+import pytest
+from places import ROOT
+
+EVIDENCE = ROOT / "docs" / "evidence"
+sys.path.append(str(EVIDENCE))
+RESULTS = importlib.import_module("results")
+LEDGER = importlib.import_module("ledger")
+ROWS = importlib.import_module("rows")
+PAGES = {path.name: path.read_text("utf-8") for path in sorted(RESULTS.PAGES.glob("*.md"))}
+FIGURE = re.compile(r"-?\d+\.\d+(?: %)? \[-?\d+\.\d+, -?\d+\.\d+\]")
+"""A mean with its interval."""
+WITHOUT_ROWS = 9
+"""Figures of the ledger of which no rows are left."""
+MOST_LINES = 120
+MOST_BYTES = 5_000_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tables_of_a_page_are_those_of_its_rows(name):
+    assert RESULTS.render(PAGES[name]) == PAGES[name], "run: make evidence-tables"
+    assert len(PAGES[name].splitlines()) <= MOST_LINES
+
+
+def test_every_table_stands_on_one_page_and_holds_figures():
+    named = re.findall(r"<!-- rows: (\w+) -->", "\n".join(PAGES.values()))
+    assert sorted(named) == sorted(RESULTS.TABLES)
+    assert sum(bool(FIGURE.search(page)) for page in PAGES.values()) >= len(PAGES) - 1
+
+
+def test_every_page_has_a_claim_and_every_claim_has_a_page():
+    links = set(re.findall(r"\(([\w/.]+\.md)\)", " ".join(one.text for one in LEDGER.CLAIMS)))
+    inside = {link for link in links if not link.startswith("../")}
+    # The controls of harder tasks repeat a claim of the controls.
+    assert inside == set(PAGES) - {"index.md", "controls_harder.md"}
+    for link in links:
+        assert (RESULTS.PAGES / link).resolve().exists(), link
+
+
+def test_every_claim_names_its_commit_command_and_limits():
+    for claim in LEDGER.CLAIMS:
+        assert re.search(r"\b[0-9a-f]{8}\b", LEDGER.commits(claim)), claim.text
+        assert claim.command and claim.seeds and claim.limits and claim.rate
+        for run in claim.runs:
+            assert ROWS.read(run) and ROWS.provenance(run), run
+
+
+def test_figures_without_rows_are_listed_and_counted():
+    assert PAGES["index.md"].count("| rows not kept |") == WITHOUT_ROWS
+    assert not [name for name in PAGES if name != "index.md" and "rows not kept" in PAGES[name]]
+
+
+def test_gspo_is_named_only_where_a_ratio_acted():
+    told = {name for name, page in PAGES.items() if "GSPO" in page}
+    assert told == {"index.md", "quickstart.md", "small.md"}
+    for run in (f"harder/solved_{seed}" for seed in range(1, 6)):
+        assert max(row["learner/ratio_max"] for row in ROWS.updates(run)) > 1.1
+    for run in ("gsm8k_level1/seed_1", "sports/seed_1", "math/seed_1", "gsm8k_harder/wordy_13"):
+        most = [row["learner/ratio_max"] for row in ROWS.updates(run)]
+        assert len(most) >= 45 and most == pytest.approx([1.0] * len(most))
+
+
+def test_readme_has_no_figure_that_no_table_of_the_results_has():
+    lines = [line for page in PAGES.values() for line in page.splitlines() if "|" in line]
+    known = [set(FIGURE.findall(line.replace("*", ""))) for line in lines]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    checked = 0
+    for line in readme.splitlines():
+        figures = set(FIGURE.findall(line))
+        if line.startswith("|") and figures:
+            checked += 1
+            assert any(figures <= row for row in known), f"no row of docs/results/ has {line}"
+    assert checked >= 2
+
+
+def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch):
+    pictures, reports = (importlib.import_module(name) for name in ("pictures", "reports"))
+    used = {"provenance", *pictures.named(), *reports.named()}
+    used |= {run for claim in LEDGER.CLAIMS for run in claim.runs}
+    read, table = ROWS.read.__wrapped__, ROWS.table.__wrapped__
+    for module in map(importlib.import_module, ("rows", "figures", "ledger")):
+        monkeypatch.setattr(module, "read", lambda name: used.add(name) or read(name))
+        monkeypatch.setattr(module, "table", lambda name: used.add(name) or table(name))
+    for make in RESULTS.TABLES.values():
+        assert make()
+    files = (str(path.relative_to(EVIDENCE)) for path in EVIDENCE.rglob("*"))
+    kept = [re.fullmatch(r"(.+)\.(csv|jsonl|jsonl\.gz)", file) for file in files]
+    names = {file[1] for file in kept if file}
+    # Other pages link to the numeric teams and the comparison of forms.
+    linked = {"channel/numeric", "commons/numeric", "small/forms_comparison"}
+    assert len(names) >= 100
+    assert names - used == linked
+    assert sum(path.stat().st_size for path in EVIDENCE.rglob("*") if path.is_file()) < MOST_BYTES
