@@ -1,7 +1,7 @@
 """Write docs/evidence/reports/*.html from the rows beside this file: make evidence-reports.
 
 Each is the report of a sweep over seeds, as `laconic report` writes it. Training curves are as
-recorded; the evaluations before and after training are those of the tables in docs/evidence.md.
+recorded; the evaluations before and after training are those of the tables in docs/results/.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Series:
     run: str
     """File of a training, with `{}` for the seed."""
     seeds: Sequence[int]
-    """Seeds of the table in docs/evidence.md."""
+    """Seeds of the table in docs/results/."""
     overrides: Sequence[str]
-    """Main overrides; docs/evidence.md and the provenance have the whole command."""
+    """Main overrides; docs/results/ and the provenance have the whole command."""
     evaluation: str = "{}_evaluation"
     """File of the evaluation after training, with `{}` for the run."""
 

@@ -62,9 +62,11 @@ def test_gspo_is_named_only_where_a_ratio_acted():
     assert told == {"index.md", "quickstart.md", "small.md"}
     for run in (f"harder/solved_{seed}" for seed in range(1, 6)):
         assert max(row["learner/ratio_max"] for row in ROWS.updates(run)) > 1.1
-    for run in ("gsm8k_level1/seed_1", "sports/seed_1", "math/seed_1", "gsm8k_harder/wordy_13"):
-        most = [row["learner/ratio_max"] for row in ROWS.updates(run)]
-        assert len(most) >= 45 and most == pytest.approx([1.0] * len(most))
+    once = ("gsm8k_level1/apart_1", "sports/at_once_7", "math/third_start_gspo_4")
+    for run in (*once, "gsm8k_harder/wordy_13"):
+        # An update without contrast has no ratio.
+        most = [row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)]
+        assert len(most) >= 36 and most == pytest.approx([1.0] * len(most))
 
 
 def test_readme_has_no_figure_that_no_table_of_the_results_has():
