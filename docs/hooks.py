@@ -2,10 +2,9 @@
 
     <!-- settings: env/gsm8k -->                   keys, values and comments of conf/env/gsm8k.yaml
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
-    <!-- readme: first-run -->                     section of the README with this heading
 
-So every text is written once. MkDocs calls `on_page_markdown`, which imports nothing of the
-project.
+So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
+calls `on_page_markdown`, which imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -34,44 +33,26 @@ HOMES = (
 """Files with the explanations of keys that other files set without a comment."""
 Row = tuple[str, str, str]
 """Key, value and comment of a setting."""
-_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?!docs/|#|\w+:)[^)]+\)")
-"""Link of the README to a file outside the site."""
-_MARK = re.compile(r"^<!-- (settings|words|readme): (\S+)(?: (\w+))? -->$", re.M)
+BOOSTS = {"Tutorials": 3.0, "Guides": 2.0, "Background": 1.5}
+"""Weight of a page in the search by section of the navigation; 1 in other sections."""
+_MARK = re.compile(r"^<!-- (settings|words): (\S+)(?: (\w+))? -->$", re.M)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of a page by tables and texts."""
-    return _MARK.sub(_fill, markdown)
+def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
+    """Replace the marks of a page by tables, and set the weight of the page in the search."""
+    if page is not None:
+        section = page.ancestors[-1].title if page.ancestors else ""
+        page.meta.setdefault("search", {"boost": BOOSTS.get(section, 1.0)})
+    return _MARK.sub(_replacement, markdown)
 
 
-def _fill(mark: re.Match[str]) -> str:
+def _replacement(mark: re.Match[str]) -> str:
     kind, name, variable = mark.groups()
-    if kind == "readme":
-        return section((ROOT / "README.md").read_text("utf-8"), name)
     if kind == "settings":
         rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in explained(name)]
         return table(("key", "value", "meaning"), rows)
     meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])
-
-
-def section(page: str, name: str) -> str:
-    """Return the text under a heading up to the next heading, with paths relative to `docs/`.
-
-    Links to files outside `docs/` become their text.
-
-    Args:
-        page: Markdown of the README.
-        name: heading in small letters, with hyphens.
-
-    Raises:
-        LookupError: there is no such heading.
-    """
-    for part in re.split(r"^##+ ", page, flags=re.M):
-        heading, _, text = part.partition("\n")
-        if heading.lower().replace(" ", "-") == name:
-            return _OUTSIDE.sub(r"\1", text.strip()).replace("](docs/", "](")
-    raise LookupError(f"README.md has no heading {name!r}")
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -139,7 +139,7 @@ def check_agents(possible_agents: Any) -> None:
         raise SettingError(
             "an environment must name its agents by distinct, printable strings of 1 to 80 bytes,"
             f" such as 'player_0'; got possible_agents={possible_agents!r:.200}. Rename them in the"
-            " environment, or wrap it in one that does (docs/bring_your_own.md)"
+            " environment, or wrap it in one that does (docs/own_environment.md)"
         )
 
 

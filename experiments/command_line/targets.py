@@ -183,7 +183,7 @@ def check_environments(environments: Sequence[Any], target: str) -> None:
                 advice = "name a function that returns laconic.envs.make(...) of it, or register it"
             raise SettingError(
                 "env._target_ must name a class or function that makes a pettingzoo.ParallelEnv;"
-                f" {target} made {_with_article(environment)}: {advice} (docs/bring_your_own.md)"
+                f" {target} made {_with_article(environment)}: {advice} (docs/own_environment.md)"
             )
         check_agents(environment.possible_agents)
     if len(set(map(id, environments))) < len(environments):
@@ -203,7 +203,7 @@ def check_learner(learner: Any, target: str) -> None:
         raise SettingError(
             "learner._target_ must name a class or function of (policies, optimizer) that makes a"
             f" learner with update(groups) -> metrics; {target} made {_with_article(learner)}"
-            " without `update` (docs/bring_your_own.md)"
+            " without `update` (docs/own_environment.md)"
         )
     price = getattr(learner, "price", None)
     scheduled = all(callable(getattr(price, name, None)) for name in ("at", "observe"))

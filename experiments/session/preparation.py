@@ -115,5 +115,5 @@ def check_price(run: TrainingRun) -> None:
         raise SettingError(
             f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
             f" but {kind} has none: give it `reward`, a frozen dataclass with `price`"
-            " (docs/bring_your_own.md), or choose learner/price=fixed"
+            " (docs/own_environment.md), or choose learner/price=fixed"
         )

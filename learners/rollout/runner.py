@@ -44,7 +44,7 @@ MAX_ROUNDS = 1000
 """Maximum rounds of an episode, unless the environment or the start names another number."""
 _CHECKED: WeakValueDictionary[int, Env] = WeakValueDictionary()
 """Environments that passed the checks, by id; each of them plays many episodes."""
-ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
+ADVICE = "wrap the environment in one that does (docs/own_environment.md)"
 _TOKEN_KEYS = ("tokens_said", "tokens_read", "tokens_thought")
 """Info keys that count an agent's tokens since the reset."""
 

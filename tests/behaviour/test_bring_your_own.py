@@ -1,4 +1,4 @@
-"""The package of docs/bring_your_own.md, run by the page's own commands as its user would."""
+"""The package of the tutorials, run by the commands of their pages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from laconic.envs.contract import check_env
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.group import Key
 
-PAGE = ROOT / "docs" / "bring_your_own.md"
+PAGES = [ROOT / "docs" / f"own_{name}.md" for name in ("environment", "algorithm")]
 TRAIN = "laconic train "
 
 
 @pytest.fixture
 def blocks(code_blocks):
     """Return the code blocks of the page."""
-    return code_blocks(PAGE)
+    return [block for page in PAGES for block in code_blocks(page)]
 
 
 @pytest.fixture
@@ -34,7 +34,11 @@ def commands(blocks):
     lines = [line for block in blocks if block.kind == "sh" for line in block.code.splitlines()]
     trainings = [line.removeprefix(TRAIN) for line in lines if line.startswith(TRAIN)]
     # Those with a folder of choices are run below.
-    return [shlex.split(line) for line in trainings if "--config-dir" not in line]
+    return [
+        shlex.split(line)
+        for line in trainings
+        if "my_package" in line and "--config-dir" not in line
+    ]
 
 
 @pytest.mark.slow

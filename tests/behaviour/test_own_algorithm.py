@@ -1,6 +1,6 @@
 """A user's algorithm, outside the package, in the training program as a user would run it.
 
-It is that of docs/bring_your_own.md.
+It is that of docs/own_algorithm.md.
 """
 
 from __future__ import annotations

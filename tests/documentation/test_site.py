@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pkgutil import resolve_name
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -78,16 +79,19 @@ def test_what_a_yaml_inherits_is_listed_with_it_and_the_base_explains_it(
     ]
 
 
-def test_a_section_of_the_readme_stands_on_a_page_with_paths_of_its_own(hooks):
-    page = "# A\nnot this\n## One heading\n![p](docs/p.png)\n\n| a |\n### Inner\nnor this\n"
-    assert hooks.section(page, "one-heading") == "![p](p.png)\n\n| a |"
-    with pytest.raises(LookupError, match="no heading 'two'"):
-        hooks.section(page, "two")
+def test_the_search_ranks_tutorials_and_guides_above_the_api(hooks):
+    def boost(section, **meta):
+        page = SimpleNamespace(ancestors=[SimpleNamespace(title=section)], meta=meta)
+        hooks.on_page_markdown("text", page=page)
+        return page.meta["search"]["boost"]
 
-
-def test_a_link_of_the_readme_to_a_file_that_the_site_lacks_becomes_its_text(hooks):
-    page = "# T\n## One\n[A](docs/a.md), [SEC.md](SEC.md), [w](https://w.org/), [h](#one)\n"
-    assert hooks.section(page, "one") == "[A](a.md), SEC.md, [w](https://w.org/), [h](#one)"
+    assert boost("Tutorials") > boost("Guides") > boost("Background") > boost("Reference") == 1
+    # The front matter of the API pages stays.
+    assert boost("Reference", search={"boost": 0.3}) == 0.3
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    assert {*hooks.BOOSTS} <= {name for one in nav for name in one}
+    api = (ROOT / "docs" / "api").glob("*.md")
+    assert all("boost: 0.3" in page.read_text("utf-8") for page in api if page.stem != "index")
 
 
 def test_a_mark_that_names_nothing_stops_the_build(hooks):

@@ -150,13 +150,15 @@ def outside() -> Iterator[Path]:
 def my_package(
     code_blocks: Callable[[Path], list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """The folder of the packages that two pages of docs/ define, on the path."""
+    """The folder of the packages that the tutorials define, on the path."""
     folder = tmp_path_factory.mktemp("outside")
-    for page in ("bring_your_own.md", "games.md"):
+    for page in ("own_environment.md", "own_algorithm.md", "own_benchmark.md", "games.md"):
         for block in code_blocks(ROOT / "docs" / page):
             if block.file:
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
-                (folder / block.file).write_text(block.code)
+                # Two pages add imports to one `__init__.py`.
+                with (folder / block.file).open("a") as file:
+                    file.write(f"{block.code}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         yield folder
