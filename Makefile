@@ -56,7 +56,7 @@ docs: .venv/installed  ## build the documentation into site/, strictly
 
 docs-serve: .venv/installed  ## show the documentation in a browser while it is written
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch README.md --watch conf --watch envs --watch learners --watch experiments --watch extras
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch conf --watch envs --watch learners --watch experiments --watch extras
 
 parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## compare losses with TRL, verl and CoMLRL; write docs/parity.md
 	rm -rf outputs/parity
