@@ -250,16 +250,16 @@ def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[
     return [*lines, ["mean over seeds", *[""] * len(columns), number(more, 2)]]
 
 
-def quick(start: str, powers: Sequence[int]) -> list[Cells]:
+def quick(start: str, names: Sequence[str]) -> list[Cells]:
     """Return the quickstart's team before and after training, means over seeds."""
     head = ["", "seeds", *(COLUMNS[name] for name in USUAL)]
     rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
     first = rows[0]["before"]
     lines = [head, [f"{start} start", "", *(plain(name, first[name]) for name in USUAL)]]
-    for power in powers:
-        group = [row["after"] for row in rows if row["name"] == f"power {power}"]
+    for variant in names:
+        group = [row["after"] for row in rows if row["name"] == variant]
         cells = [cell(name, over_seeds([row[name] for row in group])) for name in USUAL]
-        lines.append([f"`learner.charge_power={power}`", str(len(group)), *cells])
+        lines.append([variant, str(len(group)), *cells])
     return lines
 
 

@@ -72,7 +72,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         "gsm8k_harder",
         [
             {"levels_1_to_3_own_0": "always"},
-            {"levels_1_to_3_silence_0": "always *"},
+            {"levels_1_to_3_silence_0": "always, silence"},
             {"levels_1_to_3_solved_4": "solved, 4"},
             {"levels_1_to_3_solved_5": "solved, 5"},
             {"levels_1_to_3_solved_6": "solved, 6"},
@@ -80,6 +80,10 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     ),
     "harder_wordy": ("gsm8k_harder", seeds(13, 14, 15, run="wordy")),
     "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
+    "strategyqa_rows": (
+        "strategyqa",
+        [{"price_0.5": "price 0.5"}, {"price_0.1": "price 0.1"}],
+    ),
     "strategyqa_solved": (
         "strategyqa",
         [
@@ -192,9 +196,9 @@ def named() -> set[str]:
 def main() -> None:
     """Draw every picture."""
     for name, (folder, runs) in TEAMS.items():
-        picture = draw(13, 3.2, len(METRICS), partial(team, folder, runs))
+        picture = draw(7.6, 6, len(METRICS), partial(team, folder, runs), rows=2)
         (PICTURES / f"{name}.png").write_bytes(picture)
-    picture = draw(13, 3.4, len(METRICS), remedies)
+    picture = draw(7.6, 6, len(METRICS), remedies, rows=2)
     (PICTURES / "extinction_remedies.png").write_bytes(picture)
     picture = draw(10, 3.6, len(AUTHORS), authors)
     (PICTURES / "coop_pretrained.png").write_bytes(picture)

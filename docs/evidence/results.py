@@ -30,6 +30,7 @@ from ledger import ledger
 from rows import HERE
 
 PAGES = HERE.parent / "results"
+QUICK = ("power 2, price 3", "power 2, price 2", "power 1, price 2")
 WITHOUT = {f"without_helper_{n}": f"without what helper {n} says" for n in range(3)}
 ALONE = {
     "single": "one agent that reads everything",
@@ -52,8 +53,9 @@ def seeds(*numbers: int) -> dict[str, str]:
 
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": ledger,
-    "quickstart": partial(quick, "strong", (2, 1)),
-    "quickstart_weak": partial(quick, "weak", (2, 1)),
+    "quickstart": partial(quick, "strong", QUICK),
+    "quickstart_weak": partial(quick, "weak", QUICK),
+    "quickstart_weaker": partial(quick, "weaker", QUICK[1:]),
     "gsm8k": partial(
         trained,
         "gsm8k_level1/start_evaluation",
@@ -329,7 +331,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     ),
 }
 """Table -> its rows, the head first."""
-MARK = re.compile(r"(<!-- rows: (\w+) -->\n\n)((?:\|.*\n)*)")
+MARK = re.compile(r"(<!-- rows: (\w+) -->\n\n)(?:\|.*\n)*\n*")
 
 
 def markdown(lines: Sequence[Cells]) -> str:
@@ -340,7 +342,7 @@ def markdown(lines: Sequence[Cells]) -> str:
 
 def render(page: str) -> str:
     """Return a page with the tables that its rows give."""
-    return MARK.sub(lambda mark: mark[1] + markdown(TABLES[mark[2]]()), page)
+    return MARK.sub(lambda mark: f"{mark[1]}{markdown(TABLES[mark[2]]())}\n", page).rstrip() + "\n"
 
 
 def main() -> None:

@@ -126,13 +126,15 @@ def can_draw() -> bool:
     return all(find_spec(name) for name in ("matplotlib", "PIL"))
 
 
-def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
+def draw(
+    width: float, height: float, panels: int, paint: Callable[..., None], *, rows: int = 1
+) -> bytes:
     """Draw a picture as `draw_with_points` does, and return only the PNG."""
-    return draw_with_points(width, height, panels, paint)[0]
+    return draw_with_points(width, height, panels, paint, rows=rows)[0]
 
 
 def draw_with_points(
-    width: float, height: float, panels: int, paint: Callable[..., None]
+    width: float, height: float, panels: int, paint: Callable[..., None], *, rows: int = 1
 ) -> tuple[bytes, list[Point]]:
     """Draw a picture in the style of reports, without a window or global state of matplotlib.
 
@@ -141,6 +143,7 @@ def draw_with_points(
         height: height, inches.
         panels: number of axes that `paint` gets.
         paint: function that draws on the axes.
+        rows: number of rows of axes; it divides `panels`.
 
     Returns:
         The picture as PNG, and at most `_MOST_POINTS` points of each named line. Both are empty
@@ -157,7 +160,7 @@ def draw_with_points(
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
         figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
         FigureCanvasAgg(figure)
-        axes = figure.subplots(1, panels, squeeze=False)[0]
+        axes = figure.subplots(rows, panels // rows, squeeze=False).ravel()
         paint(*axes)
         return _png(figure), [point for panel in axes for point in _points(panel, figure)]
 
