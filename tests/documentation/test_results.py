@@ -17,6 +17,8 @@ ROWS = importlib.import_module("rows")
 PAGES = {path.name: path.read_text("utf-8") for path in sorted(RESULTS.PAGES.glob("*.md"))}
 FIGURE = re.compile(r"-?\d+\.\d+(?: %)? \[-?\d+\.\d+, -?\d+\.\d+\]")
 """A mean with its interval."""
+MEAN = re.compile(r"(?<![\w.=])\d+\.\d(?![\d.])")
+"""A number with one decimal."""
 WITHOUT_ROWS = 9
 """Figures of the ledger of which no rows are left."""
 MOST_LINES = 120
@@ -52,6 +54,25 @@ def test_every_claim_names_its_commit_command_and_limits():
             assert ROWS.read(run) and ROWS.provenance(run), run
 
 
+@pytest.mark.parametrize("name", sorted(set(PAGES) - {"index.md"}))
+def test_a_page_has_the_form_of_all_pages(name):
+    page = PAGES[name]
+    parts = ("Question.", "Setup.", "Command.", "Expected results.", "What it does not show.")
+    places = [page.find(f"**{part}**") for part in parts]
+    assert -1 not in places and places == sorted(places)
+    assert "```sh\n" in page
+    assert "credit" in page.lower() or name == "told.md"
+
+
+def test_pages_under_the_former_price_say_so_at_the_top():
+    free = {"no price", LEDGER.TODAY}
+    former = {claim.text for claim in LEDGER.CLAIMS if claim.rate not in free}
+    names = {name for name in PAGES if any(f"({name})" in text for text in former)}
+    marked = {name for name, page in PAGES.items() if "Made under the former price" in page[:300]}
+    assert marked == names | {"controls_harder.md"}
+    assert len(marked) >= 10
+
+
 def test_figures_without_rows_are_listed_and_counted():
     assert PAGES["index.md"].count("| rows not kept |") == WITHOUT_ROWS
     assert not [name for name in PAGES if name != "index.md" and "rows not kept" in PAGES[name]]
@@ -80,6 +101,12 @@ def test_readme_has_no_figure_that_no_table_of_the_results_has():
             checked += 1
             assert any(figures <= row for row in known), f"no row of docs/results/ has {line}"
     assert checked >= 2
+    # Means of single seeds stand in one cell, without intervals.
+    means = {mean for line in lines for mean in MEAN.findall(line)}
+    section = readme.partition("## Results")[2].partition("\n## ")[0]
+    shown = [mean for line in section.splitlines() if "|" in line for mean in MEAN.findall(line)]
+    assert len(shown) >= 8
+    assert [mean for mean in shown if mean not in means] == []
 
 
 def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch):
