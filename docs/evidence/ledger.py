@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from figures import (
     USUAL,
     Cells,
+    channel,
+    commons,
     compared,
+    demanded,
     extinct,
     gain,
     number,
@@ -117,47 +120,6 @@ def remedied(*names: str) -> str:
 def scores(start: str, *runs: str) -> str:
     """Return the change of the score, with a t-interval over seeds."""
     return f"{number(over_seeds([gain(start, run, 'score') for run in runs]), 2)} of score"
-
-
-def commons() -> str:
-    """Return gain and tokens of the talking commons at each price."""
-    parts = []
-    for price in ("0", "0.5", "2"):
-        group = [row for row in table("commons/runs") if usual(row, price)]
-        gains = over_seeds([float(row["gain"]) for row in group])
-        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
-        parts.append(f"price {price}: gain {number(gains)} in {words:.0f} tokens")
-    return "; ".join(parts)
-
-
-def usual(row: Mapping[str, str], price: str) -> bool:
-    """Return whether a training of the commons is one of the claim's."""
-    return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
-
-
-def demanded() -> str:
-    """Return tokens at each price and how many teams fell silent."""
-    rows = table("demand/runs")
-    parts = []
-    for price in ("0.5", "1", "2", "3", "4"):
-        group = [row for row in rows if float(row["price"]) == float(price)]
-        tokens = number(over_seeds([float(row["tokens_said"]) for row in group]))
-        silent = sum(row["collapsed"] == "True" for row in group)
-        parts.append(f"price {price}: {tokens} tokens, {silent} of {len(group)} silent")
-    return "; ".join(parts)
-
-
-def channel() -> str:
-    """Return what teams solve that were trained over a lossy channel at two prices."""
-    parts = []
-    for price in ("0.5", "0.2"):
-        group = [
-            100 * float(row["accuracy"])
-            for row in table("channel/quickstart")
-            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
-        ]
-        parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
-    return "; ".join(parts)
 
 
 def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:
