@@ -48,32 +48,26 @@ INTRODUCTION = """\
 # Graders
 
 How often the graders of `math` and `gsm8k` are wrong. {rows} gives one message
-in each family that its reference answer is fit for: re-forms that are equal, which must be taken,
-and re-forms that are wrong, which must be refused. They are equal or wrong by how they are made,
-and no grader is asked. Hardly any real row asks for a logarithm, an empty set or a complement, so
-{own} answers of our own are added. `make graders` measures and writes this page; it needs the
+in each family that fits its reference answer. Equal forms must be accepted, and wrong ones refused.
+They are equal or wrong by construction. Few real rows have logarithms, empty sets or complements,
+so {own} answers of our own are added. `make graders` measures and writes this page; it needs the
 original files (a folder in `LACONIC_DATA`). Beside ours stands math-verify {version} with its own
 defaults, as `verify(parse(reference), parse(message))`, on one row in {sampled}. It is not made for
-all that is asked here: it knows no problem that an answer could be copied from, and no marks of
-GSM8K.
+all of this: it does not see the problem, and knows no marks of GSM8K.
 """
 
 
 NOTES = """
-The families were looked at while the graders were mended, so the figures say that these are
-settled, and not that no other form is misjudged.
+The graders were corrected on these families, so other forms may still be misjudged.
 
-Refused on purpose: a number that is still to be worked out (`6!` for 720, `10^5` for 100000,
-`6 x 7` for 42), a remainder that is not reduced (`21 \\pmod{13}` for 8), a share for a percentage
-(`0.25` for `25\\%`, for a question may ask for either), words for numbers.
-
-Taken on purpose: a column vector as a tuple between any pair of brackets. A box that is empty or
-not closed is no answer, so an earlier one counts: `\\boxed{7}. No: \\boxed{8` says 7.
-
-Known to be refused though equal: `(1;2)` for `(1,2)`, a matrix with a factor before it, a
-complement without several points of which one is irrational. Known to be accepted though wrong or
-copied: another power of a unit that is not known (`units^3` for `units^2`), and an expression of
-the problem after some real but useless step, such as a polynomial that is multiplied out in part.
+- **Refused on purpose**: unfinished numbers (`6!` for 720, `10^5`, `6 x 7`), remainders that are
+  not reduced (`21 \\pmod{13}` for 8), shares for percentages (`0.25` for `25\\%`), number words.
+- **Accepted on purpose**: a column vector as a tuple between any brackets. An empty or open box is
+  no answer, so an earlier one counts: `\\boxed{7}. No: \\boxed{8` says 7.
+- **Refused though equal**: `(1;2)` for `(1,2)`, a matrix with a factor, a complement without
+  several points of which one is irrational.
+- **Accepted though wrong or copied**: another power of an unknown unit (`units^3` for `units^2`),
+  and an expression of the problem after a useless step.
 """
 
 

@@ -20,26 +20,29 @@ from rich.table import Table
 INTRODUCTION = """\
 # Outside judges
 
-Programs of other people that run our environments, each in a virtual environment of its own with
-the versions below. `make judges` installs them, runs the modules of `tests/judges/` and writes this
-page; `make judge-benchmarl` runs one of them. *Passes*: the client's own check holds. *Trains*: its
-algorithm takes its steps and all figures stay finite. *Learns*: a policy is measured on held-out
-tasks afterwards and has to clear the bars of the test. *Refused*: the client does not take this
-view of an environment, for the reason given. A note says what had to be worked around.
+Programs of others run our environments, each in its own virtual environment with the versions
+below. `make judges` installs them, runs `tests/judges/` and writes this page.
+`make judge-benchmarl` runs one of them.
+
+- *passes*: the client's own check holds.
+- *trains*: its algorithm takes its steps, and all figures stay finite.
+- *learns*: a policy clears the bars of the test on held-out tasks.
+- *refused*: the client does not take this view of an environment. The note has the reason or a
+  workaround.
 
 """
 LEARNT = """
-## What was learnt
+## What was learned
 
-`signal` with a price (`tests/judges/conftest.py`): of three helpers one holds the statement that
-matters, and a solver that holds none answers; a statement costs its speaker 0.1, and the right
-answer pays everybody 1. Talk is free at first and its price rises during the training, for with all
-of it from the start a team falls silent and guesses. Figures are means over 500 tasks that were not
-trained on, with the most likely action of every agent: the return of the team (the mean of its
-agents), the share of tasks solved, the tokens said in an episode, and in which share of their turns
-helpers with and without the statement that matters spoke. The random team draws from its menus.
-Silence can name one of the four colours as well, and costs nothing; so a team may solve every task
-while informed helpers speak in three turns of four.
+`signal` with a price (`tests/judges/conftest.py`). One of three helpers holds the statement that
+matters, and a solver without any answers. A statement costs its speaker 0.1, and the right answer
+pays each agent 1. The price rises from 0 during the training; otherwise teams fall silent and
+guess.
+
+Figures are means over 500 held-out tasks, with the most likely action of every agent. The return is
+the mean over agents. The last columns are shares of turns in which helpers with and without the
+statement spoke. The random team draws from its menus. Silence can name one of the four colors for
+free, so a team may solve every task while informed helpers speak in three turns of four.
 """
 ALL = {
     path.stem

@@ -16,23 +16,24 @@ from typing import Any
 INTRODUCTION = """\
 # Parity
 
-Our losses, gradients and advantages against those of other libraries, each with the parts that
-`conf/learner/<config>.yaml` names. `make parity` installs the libraries, each into a virtual
-environment of its own, runs the comparisons and writes this page. A difference is the largest
-absolute one over all seeds, over both clips (3e-4 / 4e-4 and 0.2 / 0.28) where there is one, and
-over all entries of what is compared; *up to* is the largest absolute entry. Everything is in
-float32, in which neighbours of 1 are 1.2e-7 apart. What a library does otherwise, and how it is
-accounted for, stands at the top of the test.
+Losses, gradients and advantages of `conf/learner/<config>.yaml` against those of other libraries.
+`make parity` installs the libraries, runs the comparisons and writes this page.
+
+A difference is the largest absolute one over all seeds, entries and clips (3e-4 / 4e-4 and
+0.2 / 0.28). *Up to* is the largest absolute entry. Everything is in float32, in which neighbors of
+1 are 1.2e-7 apart. The top of each test says what a library does differently.
 
 | config | library | its name there | compared | differs by at most | up to | seeds | test |
 |---|---|---|---|---|---|---|---|
 """
 NOTES = """
-Not compared: TRL 1.16 has no token form of GSPO; ours is held against its sequence form, which it
-equals while a sequence has one advantage, and against verl's, which is the token form. TRL computes
-its advantages inside the rollout; verl's are compared instead. No library has `mc_grpo`: its
-median, MAD and pivot are worked by hand in `tests/learners/advantages/test_group.py`, and so is the
-moving average of `rae` in `tests/learners/advantages/test_role_average.py`.
+Not compared:
+
+- TRL 1.16 has no token form of GSPO. Ours is compared with its sequence form, which is equal while
+  a sequence has one advantage, and with verl's token form.
+- TRL computes its advantages inside the rollout. Verl's are compared instead.
+- No library has `mc_grpo` or `rae`. Their statistics are worked out by hand in
+  `tests/learners/advantages/test_group.py` and `test_role_average.py`.
 """
 
 
