@@ -148,7 +148,8 @@ def run_tests(tests: Sequence[str], copy: Path, seconds: float) -> tuple[str, st
     """Run tests on the copy up to the first failure.
 
     Returns:
-        `killed`, `survived` or `out of time`, and the test that failed.
+        `killed`, `survived` or `out of time`, and the test that failed; no test where pytest
+        itself could not start, for example because the code cannot be imported.
     """
     environment = {
         **os.environ,
@@ -175,7 +176,7 @@ def run_tests(tests: Sequence[str], copy: Path, seconds: float) -> tuple[str, st
     if process.returncode in (0, 5):
         return "survived", ""
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-    return "killed", failed[1] if failed else output.strip()[-200:]
+    return "killed", failed[1] if failed else ""
 
 
 def judge(mutant: Mutant, copy: Path, broken: list[str]) -> Row:
@@ -191,7 +192,7 @@ def judge(mutant: Mutant, copy: Path, broken: list[str]) -> Row:
             outcome, test = run_tests([*tests, *skipped], copy, max(left, 1.0))
         finally:
             path.write_text(source, encoding="utf-8")
-        if outcome != "killed" or run_tests([test], copy, SECONDS)[0] != "killed":
+        if outcome != "killed" or not test or run_tests([test], copy, SECONDS)[0] != "killed":
             break
         if test in broken:
             raise SystemExit(f"{test} fails without any mutant; mend it first")
