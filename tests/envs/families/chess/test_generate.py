@@ -103,6 +103,20 @@ def test_swapped_colours_and_mirrored_boards_are_the_same_position() -> None:
             assert frame(same) == frame(board)
 
 
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1",
+        "r3k3/8/8/8/8/8/5PPP/6K1 b - - 0 1",
+        "3k3r/8/8/8/8/8/PPP5/1K6 b - - 0 1",
+    ],
+)
+def test_the_identity_of_a_position_never_changes(fen: str) -> None:
+    # As White sees it, and of the two mirror images ("1k6..." and "6k1...") the smaller text.
+    # Which positions are held out depends on it.
+    assert content(chess.Board(fen)) == "1k6/ppp5/8/8/8/8/8/3K3R"
+
+
 def test_no_position_comes_twice() -> None:
     tasks = generate(0, 150, "train", 1)
     assert len({content(board_of(task)) for task in tasks}) == 150

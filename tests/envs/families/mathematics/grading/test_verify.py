@@ -41,6 +41,9 @@ def test_expressions(gold: str, answer: str, expected: bool) -> None:
         ("x^2-9", "x^2-8", False),
         ("", "", False),
         ("x" * 301, "x" * 301, False),
+        # One of the two is too long, in either place: `0+` 150 times is 300 characters.
+        ("x", "0+" * 150 + "x", False),
+        ("0+" * 150 + "x", "x", False),
         (r"\frac{", "x", False),
     ],
 )
