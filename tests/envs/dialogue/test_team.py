@@ -54,6 +54,7 @@ def test_a_subclass_of_a_few_lines_keeps_the_contract():
 
 def test_what_was_said_is_heard_charged_and_cut():
     env = Chat(reward=Reward(price=1.0, normalizer=10), budget=Budget(message=3))
+    assert (env.metadata["charge"], env.metadata["max_reward"]) == ("own", 1.0)
     observations, infos = env.reset(seed=0)
     assert observations["b_0"]["text"] == "All.\nb_0" and infos["b_0"]["general"] == "All."
     observations, rewards, _, _, infos = env.step({"a_0": "Hello", "b_0": "<think>ab</think>Hi"})
