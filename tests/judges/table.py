@@ -35,7 +35,7 @@ LEARNT = """
 ## What was learned
 
 `signal` with a price (`tests/judges/conftest.py`). One of three helpers holds the statement that
-matters, and a solver without any answers. A statement costs its speaker 0.1, and the right answer
+matters, and the solver, who holds none, answers. A statement costs 0.1, and the right answer
 pays each agent 1. The price rises from 0 during the training; otherwise teams fall silent and
 guess.
 
