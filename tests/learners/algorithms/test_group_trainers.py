@@ -1,4 +1,4 @@
-"""Who of a team has a trainer."""
+"""Which agents of a team have a trainer, and what an update says of its comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from updates import SGD
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedPolicy
-from laconic.learners.algorithms.group import trainers_of
+from laconic.learners.algorithms.group import comparison_metrics, trainers_of
+from laconic.learners.training.sequences import Breakdown, TokenSequence
 
 
 @pytest.fixture
@@ -31,3 +32,31 @@ def test_only_those_who_can_learn_have_a_trainer(team):
         SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*agent.frozen=false"
     ):
         trainers_of(team, SGD)
+
+
+def compared(advantage: float, breakdown: Breakdown | None = None) -> TokenSequence:
+    """Return a sequence with an advantage and its parts."""
+    return TokenSequence(
+        "t", "a", 0, None, (1,), (True,), (0.0,), 0.0, advantage=advantage, breakdown=breakdown
+    )
+
+
+def test_the_parts_of_an_advantage_are_measured_apart():
+    # w is 0.25 and 0.75. The task contributes 3, -3 and 0, the price -1, 1 and 2.
+    paid = [
+        compared(2.0, Breakdown(1.0, 0.4, 0.25, task_advantage=3.0)),
+        compared(-2.0, Breakdown(0.0, 0.4, 0.25, task_advantage=-3.0)),
+    ]
+    priced = [compared(2.0, Breakdown(1.0, 0.4, 0.75, task_advantage=0.0)), compared(0.0)]
+    even = [compared(0.0), compared(0.0)]
+    assert comparison_metrics([[paid, []], [priced, even]]) == pytest.approx(
+        {
+            "groups_without_contrast": 1 / 3,
+            "charge_factor": (0.25 + 0.75) / 2,
+            "task_advantage": ((9 + 9 + 0) / 3) ** 0.5,
+            "price_advantage": ((1 + 1 + 4) / 3) ** 0.5,
+        },
+        rel=1e-12,
+    )
+    assert comparison_metrics([[even]]) == {"groups_without_contrast": 1.0}
+    assert comparison_metrics([[], [[]]]) == {}

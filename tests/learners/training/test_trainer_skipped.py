@@ -95,6 +95,12 @@ def test_only_sequences_with_a_gradient_are_recomputed(updated):
     assert sum(row["sequences"] for row in metrics) == 12.0
 
 
+@pytest.mark.parametrize("minibatches", [2, 3])
+def test_all_is_recomputed_where_a_second_step_needs_ratios(updated, minibatches):
+    _, _, rows, count = updated((1.0,), False, recompute_logprobs=True, minibatches=minibatches)
+    assert (count, rows) == (12, 12 + 12)
+
+
 @pytest.mark.parametrize("settings", [{"minibatches": 1}, {"objective": Objective("none")}])
 def test_nothing_is_recomputed_that_no_ratio_needs(updated, settings):
     metrics, _, rows, count = updated((1.0,), False, recompute_logprobs=True, **settings)

@@ -20,6 +20,9 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
         (r"1 < x \le 2", "tuple", ("1", "2"), "(]"),
         (r"2 \ge x > 1", "tuple", ("1", "2"), "(]"),
         ("x > 3", "tuple", ("3", r"\infty"), "()"),
+        ("3 < x", "tuple", ("3", r"\infty"), "()"),
+        # Two letters bound nothing.
+        ("x < y", "single", ("x < y",), ""),
         (r"(1,2) \cup (3,4)", "union", ("(1,2)", "(3,4)"), ""),
         ("x < 2, x > 5", "union", ("x < 2", "x > 5"), ""),
         ("x = 5", "equation", ("x", "5"), ""),
