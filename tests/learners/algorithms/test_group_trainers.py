@@ -37,7 +37,16 @@ def test_only_those_who_can_learn_have_a_trainer(team):
 def compared(advantage: float, breakdown: Breakdown | None = None) -> TokenSequence:
     """Return a sequence with an advantage and its parts."""
     return TokenSequence(
-        "t", "a", 0, None, (1,), (True,), (0.0,), 0.0, advantage=advantage, breakdown=breakdown
+        "t",
+        "a",
+        0,
+        None,
+        (1, 2),
+        (False, True),
+        (0.0, 0.0),
+        0.0,
+        advantage=advantage,
+        breakdown=breakdown,
     )
 
 
