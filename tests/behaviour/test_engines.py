@@ -237,7 +237,7 @@ def test_a_run_starts_its_own_server_and_ends_it(run, small, tmp_path, rows):
     [
         (["engine.url=http://127.0.0.1:9", SOON], "Start the server first, with"),
         (["engine.start=true", "engine.program=no-such"], "engine.program='no-such'"),
-        (["+engine.top_p=0.9"], "drawn from the whole distribution"),
+        (["+engine.top_p=0.9"], "sampled from the whole distribution"),
         (["agent.sharing=separate"], "a server holds one base model"),
         (["engine.max_staleness=1", "learner.credit=silence"], "set engine.max_staleness=0"),
         (["learner.correction=token_mask"], "take sequence_truncate"),

@@ -56,9 +56,8 @@ def test_every_process_has_a_group_to_play():
 
 def test_swarm_sharing_is_refused_and_one_learns_what_to_do_instead(tmp_path):
     cfg = composed("learner=swarm", f"learner.collect.folder={tmp_path}", "learner.decay_updates=1")
-    with pytest.raises(
-        SettingError, match=r"Swarm\) remembers .* got 2 processes.*start one\s+run"
-    ):
+    refusal = r"Swarm\) remembers .* got 2 processes.*start another\s+run"
+    with pytest.raises(SettingError, match=refusal):
         make_learner(cfg, {}, Two())
 
 

@@ -55,7 +55,7 @@ def test_every_task_is_played_so_often_and_pass_at_k_is_written(run, tmp_path, r
     (metrics,) = rows(folder / "metrics.jsonl")
     assert metrics["eval/pass@1"] == pytest.approx(metrics["eval/accuracy"])
     assert metrics["eval/pass@3"] >= metrics["eval/pass@1"]
-    assert "pass@3" in outcome.out and "other intervals take 4 plays of one as" in outcome.out
+    assert "pass@3" in outcome.out and "other intervals treat 4 plays of one as" in outcome.out
     played = [one["task"] for one in rows(folder / "episodes.jsonl")]
     assert len(played) == 24 and {played.count(task) for task in played} == {4}
 
