@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -197,6 +198,12 @@ SHORTEST = 33
 """Tokens of an episode that says only what its task needs."""
 
 
+def rows_of(series: str) -> list[dict[str, Any]]:
+    """Return the rows of a series."""
+    lines = (HERE / "runs.jsonl").read_text("utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["series"] == series]
+
+
 def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> np.ndarray:
     """Return the pass rate at which a team that is silent or solves `pass_rate` comes to rest.
 
@@ -211,10 +218,10 @@ def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> 
 
 def theory_and_training(*panels: Axes) -> None:
     """Draw the pass rate after training at each price, over the band that theory predicts."""
-    lines = (HERE / "runs.jsonl").read_text("utf-8").splitlines()
-    rows = [row for row in map(json.loads, lines) if row["series"] == "prices"]
+    rows = rows_of("prices")
     prices = np.geomspace(0.4, 10, 400)
-    for axes, start in zip(panels, ("weak", "strong"), strict=True):
+    starts = [start for start in STARTS if any(row["start"] == start for row in rows)]
+    for axes, start in zip(panels, starts, strict=True):
         own = [row for row in rows if row["start"] == start]
         before = own[0]["before"]
         for power, color, (_, mark) in zip((0, 1, 2), PALETTE, marks(3), strict=False):
@@ -264,7 +271,8 @@ def theory_and_training(*panels: Axes) -> None:
 def picture() -> None:
     """Draw theory and training side by side."""
     target = HERE.parents[1] / "pictures" / "price_theory.png"
-    target.write_bytes(draw(9, 3.6, 2, theory_and_training))
+    starts = {row["start"] for row in rows_of("prices")}
+    target.write_bytes(draw(4.5 * len(starts) + 1, 3.6, len(starts), theory_and_training))
 
 
 def interval(values: Sequence[float], percent: bool) -> str:
