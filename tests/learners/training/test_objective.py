@@ -235,6 +235,8 @@ def test_a_reference_is_measured_but_not_paid_for_at_weight_zero() -> None:
     outputs = Objective()(inputs([[0.0, 0.0]], [[1, 1]], [1.0], reference=[[-1.5, -1.0]]))
     assert outputs.loss.item() == -1.0
     assert outputs.metrics["reference_kl"] == pytest.approx(0.1065307 / 2, rel=1e-6)
+    undefined = inputs([[0.0, 0.0]], [[1, 1]], [1.0], reference=[[math.nan, -1.0]])
+    assert Objective()(undefined).loss.item() == -1.0
 
 
 def test_metrics_tell_ratios_and_divergence() -> None:

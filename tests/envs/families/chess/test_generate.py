@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
 
 from laconic.envs.errors import SettingError  # noqa: E402
+from laconic.envs.families.chess import play  # noqa: E402
 from laconic.envs.families.chess.generate import generate  # noqa: E402
-from laconic.envs.families.chess.play import SIZES, content, frame  # noqa: E402
+from laconic.envs.families.chess.play import SIZES, content, frame, positions  # noqa: E402
 from laconic.envs.families.common.generation import split_of  # noqa: E402
 
 
@@ -47,6 +49,36 @@ def test_the_sentences_that_matter_are_enough_and_none_is_too_many(level: Any) -
         assert mates(task, needed)
         for one in needed:
             assert not mates(task, [other for other in needed if other != one]), (task, one)
+
+
+def test_positions_are_set_up_to_level_3_and_played_above() -> None:
+    # A board that was set up is at move 1; a game with 12 captures is beyond that.
+    for level, is_played in ((1, False), (3, False), (4, True)):
+        board, _ = next(positions(random.Random(1), level, "train"))
+        assert (board.fullmove_number > 1) == is_played
+
+
+def test_level_1_attacks_with_a_queen_or_two_rooks() -> None:
+    queen, rooks = {"Q"}, {"R"}
+    boards = [next(positions(random.Random(seed), 1, "train"))[0] for seed in range(20)]
+    heavy = [
+        {piece.symbol().upper() for piece in b.piece_map().values()} & {"Q", "R"} for b in boards
+    ]
+    assert queen in heavy and rooks in heavy
+    assert all(kinds in (queen, rooks) for kinds in heavy)
+
+
+def test_a_game_is_given_up_after_300_half_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    knights = itertools.cycle(map(chess.Move.from_uci, ("g1f3", "g8f6", "f3g1", "f6g8")))
+    moves: list[chess.Move] = []
+
+    def move(generator: random.Random, board: chess.Board) -> chess.Move:
+        moves.append(next(knights))
+        return moves[-1]
+
+    monkeypatch.setattr(play, "_random_move", move)
+    assert list(play._play(random.Random(0), 5, "train")) == []
+    assert len(moves) == 300
 
 
 def mates(task: Any, sentences: list[str]) -> bool:

@@ -229,6 +229,13 @@ def test_a_commitment_is_given_letter_for_letter_with_its_answer() -> None:
     assert commitment("It is plausible", plausible=True) is None
 
 
+def test_the_last_20_000_characters_are_read() -> None:
+    assert answer_in("#### no" + "." * 19_998) == "no"
+    assert answer_in("#### no" + "." * 19_999) is None
+    assert commitment("#### no" + "." * 19_993) == ("#### no", "no")
+    assert commitment("#### no" + "." * 19_994) is None
+
+
 def test_a_word_cut_by_the_window_is_not_read_in_part() -> None:
     # The window begins between the letters k and n of `know`, then before a whole `no`.
     assert answer_in("kno" + "." * (WINDOW - 2)) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -7,12 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from laconic.envs.families.mathematics.grading import grade as pools
 from laconic.envs.families.mathematics.grading.grade import GraderError, GraderPool
+from laconic.envs.sandbox.processes import HelperProcess
 
 ENDLESS = ("x+1", "9^{9^{9^9}}")
 
@@ -78,6 +81,45 @@ def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(
     os.kill(pid, signal.SIGKILL)
     assert pool.verdict("x+1", "1+x") == "yes"
     assert pool.pids != (pid,)
+
+
+class Grader:
+    """A process that dies of every answer."""
+
+    def __init__(self) -> None:
+        """Start without any request."""
+        self.requests: list[tuple[object, float]] = []
+
+    def ask(self, request: str, seconds: float) -> str:
+        """Note the request, and end."""
+        self.requests.append((json.loads(request), seconds))
+        raise OSError
+
+    def end(self) -> int:
+        """Return the status of a process that was killed."""
+        return -signal.SIGKILL
+
+
+def test_an_answer_has_two_seconds_of_processor_time_a_minute_in_all_and_two_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grader = Grader()
+    monkeypatch.setattr(GraderPool, "lend", lambda pool: nullcontext(grader))
+    assert GraderPool(processes=1).verdict("1", "x") == "no"
+    assert grader.requests == [(["1", "x", 2.0, False], 60.0)] * 2
+
+
+def test_a_process_has_five_minutes_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def line(grader: HelperProcess, seconds: float) -> str:
+        limits.append(seconds)
+        return "failed"
+
+    monkeypatch.setattr(HelperProcess, "line", line)
+    with pytest.raises(GraderError, match="within 300 s; it wrote 'failed'"):
+        GraderPool(processes=1).verdict("x+1", "1+x")
+    assert limits == [300.0]
 
 
 @pytest.mark.slow

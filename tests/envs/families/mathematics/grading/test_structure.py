@@ -40,6 +40,15 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
         (r"(1,2) - \{1\}", "single", (r"(1,2) - \{1\}",), ""),
         ("[[1,2],[3,4]]", "matrix", ("1", "2", "3", "4"), "2x2x2"),
         ("[[1,2],[3]]", "tuple", ("[1,2]", "[3]"), "[]"),
+        # Rows need square brackets that enclose them, stand in square brackets, and are several.
+        ("[(1,2),(3,4)]", "tuple", ("(1,2)", "(3,4)"), "[]"),
+        ("([1,2],[3,4])", "tuple", ("[1,2]", "[3,4]"), "()"),
+        ("[[1] + [2], [3] + [4]]", "tuple", ("[1] + [2]", "[3] + [4]"), "[]"),
+        ("[[1,2]]", "tuple", ("[1,2]",), "[]"),
+        ("[[1],[2]]", "matrix", ("1", "2"), "2x1x1"),
+        # Two `\pm` are not two members, nor is one in a part of a union.
+        (r"1 \pm 2 \pm 3", "single", (r"1 \pm 2 \pm 3",), ""),
+        (r"(1,2) \cup 1 \pm x, 4", "list", (r"(1,2) \cup 1 \pm x", "4"), ""),
         ("(1,2), (3,4)^T", "list", ("(1,2)", "(3,4)^T"), ""),
         ("(1,2)^T", "matrix", ("1", "2"), "2x1x1"),
         (r"\begin{pmatrix}1 & 2\end{pmatrix}^T", "matrix", ("1", "2"), "2x1x1"),
