@@ -210,8 +210,8 @@ def _is_cycle(topology: object) -> bool:
         return False
     if any(isinstance(entry, str) for entry in topology):
         return True
-    lists = [entry for entry in topology if isinstance(entry, Sequence) and entry]
-    return any(all(isinstance(row, Sequence) for row in entry) for entry in lists)
+    lists = [entry for entry in topology if isinstance(entry, Sequence)]
+    return any(isinstance(row, Sequence) for entry in lists for row in entry)
 
 
 def hearing(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -156,6 +156,8 @@ def test_an_expert_is_asked_with_the_task_and_what_was_written():
         return {"second_0": "Try z."}
 
     env = make(feedback="expert", expert=expert)
+    # A step waits for the expert.
+    assert env.metadata["slow_step"] and not make(feedback="plain").metadata["slow_step"]
     assert told(say(env, "ab", "")) == [REVISE, f"Expert: Try z.\n{REVISE}"]
     assert calls == [("letters", {"first_0": "ab"})]
 

@@ -67,6 +67,14 @@ def test_a_round_shows_who_said_what_silence_and_cuts(capsys):
     assert "score" not in output
 
 
+def test_a_round_fills_the_width_of_the_console(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    print_round([Message("a_0", 2, "hello", 1)])
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title.rstrip() == "round 2"
+    assert lines and {len(line) for line in lines} == {60}
+
+
 def test_the_score_is_shown_after_the_last_round_and_markup_in_an_answer_is_plain_text(capsys):
     print_round([Message("a_0", 0, "[/b]", 3)], Score(0.5, False, "[/b]\x1b[2J"))
     assert "answer [/b]\ufffd[2J: not solved, score 0.5" in capsys.readouterr().out

@@ -21,6 +21,18 @@ OLD = torch.log(torch.tensor([[4.0, 0.25, 1.0], [8.0, 0.5, math.nan], [0.25, 0.2
 MASK = torch.tensor([[True, True, True], [True, True, False], [True, True, True]])
 
 
+def test_the_bounds_of_each_kind_are_those_of_its_paper_or_of_trl():
+    by_kind = {kind: Correction(kind).bounds for kind in get_args(Kind) if kind != "auto"}
+    assert by_kind == {
+        "none": (0.0, math.inf),
+        "token_truncate": (0.0, 2.0),
+        "token_mask": (0.5, 5.0),
+        "sequence_truncate": (0.0, 3.0),
+        "sequence_mask": (0.0, 3.0),
+        "geometric_mask": (0.5, 2.0),
+    }
+
+
 def weights(kind, ratio="token", low=None, high=None):
     return Correction(kind, low, high).weights(OLD, MU, MASK, ratio).tolist()
 

@@ -34,7 +34,7 @@ _UNEQUAL = re.compile(r"(?P<name>[A-Za-z]|\\[a-z]+)\s*\\ne(?![A-Za-z])(?P<points
 _REALS = frozenset((r"\mathbb{R}", r"(-\infty,\infty)"))
 _COMPARED = re.compile(r"(\\le(?![A-Za-z])|\\ge(?![A-Za-z])|<=?|>=?)")
 _SYMBOL = re.compile(r"[A-Za-z]|\\[a-z]+")
-_OPEN = {"<": True, ">": True}
+_OPEN = frozenset(("<", ">"))
 
 
 @dataclass(frozen=True, slots=True)

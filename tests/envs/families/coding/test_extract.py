@@ -206,3 +206,16 @@ def test_hostile_text_never_raises_and_takes_no_time(name):
 def test_a_text_of_great_length_is_no_program():
     assert find(f"def f(x):\n    return {'1' * 10**6}") is None
     assert find(fenced(f"def f(x):\n    return '{'a' * 10**6}'")) is None
+
+
+def test_code_without_a_fence_begins_at_one_of_three_lines() -> None:
+    code = "def f(n):\n    return n"
+    words = "import goods now\n"
+    assert program(2 * words + code, "f") == code
+    assert program(3 * words + code, "f") is None
+
+
+def test_a_fence_in_a_string_is_looked_past_in_32_blocks() -> None:
+    code = 's = """\n```\n"""\n'
+    codes = [block.code for block in fences(33 * f"```python\n{code}```\n")]
+    assert codes[:33] == [code] * 32 + ['s = """\n']

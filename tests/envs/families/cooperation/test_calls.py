@@ -84,6 +84,9 @@ def test_a_body_that_only_passes_on_a_call_is_thin(lines):
         ["if x:", "    return aux(x)", "return y"],
         ["for z in x:", "    return aux(x)"],
         ["import math", "return aux(x)"],
+        # A call of something else, and a result that is taken apart.
+        ["print(x)", "return aux(x)"],
+        ["a, b = aux(x)", "return aux(x)"],
     ],
 )
 def test_a_body_that_does_anything_else_is_not_thin(lines):

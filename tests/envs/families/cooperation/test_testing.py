@@ -57,6 +57,19 @@ def test_an_assert_about_nothing_and_a_repeated_one_are_no_tests():
     assert len(split("def check(candidate):\n    " + "\n    ".join(lines), "f")) == 1
 
 
+def test_an_assert_about_values_that_the_candidate_did_not_make_is_no_test():
+    lines = [
+        "size = 2",
+        "limit = 3",
+        "assert limit == 3",
+        "result = candidate(size)",
+        "assert size == 2",
+        "assert result == 2",
+    ]
+    (piece,) = split("def check(candidate):\n    " + "\n    ".join(lines), "f")
+    assert piece.count("assert") == 1 and "assert result == 2" in piece
+
+
 def test_what_comes_before_a_test_prepares_it():
     test = """
 LIMIT = 3
