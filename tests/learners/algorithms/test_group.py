@@ -64,6 +64,7 @@ def test_an_agent_that_spoke_in_some_episodes_is_compared_within_them(policy, sp
 def test_shared_weights_have_one_optimiser_and_tied_ones_are_counted_once(make_policy):
     policy = make_policy("gpt2")
     trained = learner({"solver_0": policy, "helper_0": policy}, ADAMW)
+    assert trained.state_dict()["updates"] == 0
     (trainer,) = trained.state_dict()["trainers"]
     assert len(trainer["optimizer"]["param_groups"][0]["params"]) == len(
         {id(parameter) for parameter in policy.model.parameters()}
