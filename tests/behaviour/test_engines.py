@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from omegaconf import OmegaConf
 from states import alike
 
 from laconic.learners import checkpoint
@@ -155,25 +154,6 @@ def test_a_server_that_is_restarted_during_training_changes_nothing(
         timeless(served / "metrics.jsonl")
     )
     assert alike(last(folder), last(served))
-
-
-@pytest.mark.slow
-def test_a_run_from_before_there_were_engines_is_gone_on_with_bit_for_bit(
-    run, small, trained, timeless, tmp_path
-):
-    folder = tmp_path / "run"
-    shutil.copytree(trained[0], folder)
-    shutil.rmtree(folder / "checkpoints" / "step_00000004")
-    saved = OmegaConf.load(folder / "config.yaml")
-    del saved["engine"]
-    for name in ("correction", "correction_low", "correction_high", "decay"):
-        del saved["learner"][name]
-    OmegaConf.save(saved, folder / "config.yaml")
-    outcome = run("train", *small, "resume=true", f"hydra.run.dir={folder}", "report=true")
-    assert outcome.code == 0, outcome.err
-    assert "continues with other settings" not in outcome.out
-    assert timeless(folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
-    assert alike(last(folder), last(trained[0]))
 
 
 def test_an_evaluation_of_a_run_samples_by_an_engine(run, served, server, rows, tmp_path):

@@ -121,7 +121,7 @@ def test_served_weights_say_word_for_word_what_local_ones_say(
 
 def play_here():
     sampling = SamplingSettings(explain_silence=False, max_reply_tokens=49)
-    team = HFTeam(str(PATH), sampling=sampling, instructions="brief", device="cpu")
+    team = HFTeam(str(PATH), sampling=sampling, device="cpu")
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
 

@@ -63,14 +63,12 @@ def push(name: str, policy: str, folder: str = "", base: str = "") -> list[float
 
 
 def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
-    from hydra import compose, initialize_config_dir
-
     from laconic import envs
-    from laconic.experiments.command_line.cli import CONF
+    from laconic.experiments.session.session import compose
     from laconic.experiments.session.setup import make_team
 
-    with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-        cfg = compose("evaluate", [*overrides, f"agent.model={name}"])
+    settings = dict(override.split("=", 1) for override in overrides)
+    cfg = compose(program="evaluate", **settings, **{"agent.model": name})
     policies = make_team(cfg).policies(envs.make("gsm8k", tasks=2))
     return {a: logprobs(one.model) for a, one in policies.items() if hasattr(one, "model")}
 

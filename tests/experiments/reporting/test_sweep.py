@@ -48,8 +48,9 @@ def test_where_work_is_scored_by_degrees_the_score_comes_first(
     assert single.text.index("score") < single.text.index("accuracy")
     found = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
     assert sweep.columns(found)[2:6] == ("score", "tokens said", "vs before", "accuracy")
-    # mean of 2.5 and 3.5; Student's 12.7 times their standard error of 0.5
-    assert sweep.rows(found)[1][2] == "3.00 [−3.35, 9.35]" and "3.00 [−3.35" in together.text
+    # Mean of 2.5 and 3.5. Seeds: Student's 12.706 times their standard error of 0.5 is 6.353.
+    # Tasks: the mean distances to the ends are 0.6 and 1.0. Together 6.381 and 6.431.
+    assert sweep.rows(found)[1][2] == "3.00 [−3.38, 9.43]" and "3.00 [−3.38" in together.text
 
 
 def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
