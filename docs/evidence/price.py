@@ -27,7 +27,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import t
 
-from laconic.experiments.reporting.look import PALETTE, draw, in_percent, marks
+from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
 HERE = Path(__file__).parent / "price"
 SEEDS = range(5)
@@ -205,10 +205,17 @@ def rows_of(series: str) -> list[dict[str, Any]]:
 
 
 def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> np.ndarray:
-    """Return the pass rate at which a team that is silent or solves `pass_rate` comes to rest.
+    """Return the pass rate at which training comes to rest (docs/word_economics.md).
 
-    Speech gains d = pass_rate and costs c = tokens x price / normalizer. It pays while
-    d > q ** power c (docs/word_economics.md).
+    Args:
+        pass_rate: pass rate of the team that speaks; a silent team solves nothing.
+        power: `learner.charge_power`.
+        tokens: tokens of an episode.
+        price: (prices,) reward units for `NORMALIZER` tokens.
+
+    Returns:
+        (prices,) the pass rate q up to which d > q ** power c, where d is `pass_rate` and c the
+        cost of an episode.
     """
     worth = pass_rate * NORMALIZER / (tokens * price)
     if power == 0:
@@ -253,7 +260,7 @@ def theory_and_training(*panels: Axes) -> None:
                 linewidth=1.2,
                 label=f"power {power}",
             )
-        axes.axhline(before["accuracy"], color="#7b8490", linewidth=1, linestyle=":")
+        axes.axhline(before["accuracy"], color=GREY, linewidth=1, linestyle=":")
         axes.set_xscale("log", base=2)
         axes.set(
             xticks=[0.5, 1, 2, 4, 8],

@@ -63,8 +63,8 @@ a GPU it refuses and leaves the page as it is.
 
 """
 NOT_RUN = """\
-**Not run yet.** No GPU was at hand when this was written: nothing below has been measured, and what
-is said elsewhere of GPUs is untested. That the program runs is tested on the CPU with a small shape
+**Not run yet.** Nothing below has been measured, and what is said elsewhere of GPUs is untested.
+That the program runs is tested on the CPU with a small shape
 (`tests/gpu/test_table.py`).
 
 What will stand here: device and versions; what became of the tests; `approx_kl` of the first
