@@ -27,7 +27,7 @@ from laconic.experiments.run_folder.group_log import log_group
 from laconic.experiments.session import run_state, setup, sweep_result
 from laconic.experiments.session.checks import check_train
 from laconic.experiments.session.costs import peak_gigabytes, tokens_per_second
-from laconic.experiments.session.evaluation import EvaluationRun, evaluate
+from laconic.experiments.session.evaluation import EvaluationRun, evaluate, play_within
 from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
 from laconic.experiments.session.preparation import common_folder, context_of, prepare
@@ -102,7 +102,12 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     run_state.write_status(run, "running")
     quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
     progress = Progress(
-        run.total, "train", first_step=max(first, 0), console=quiet, doing=lambda: run.doing
+        run.total,
+        "train",
+        first_step=max(first, 0),
+        console=quiet,
+        doing=lambda: run.doing,
+        left=run.limit.left,
     )
     if run.engine.max_staleness:
         run.ahead = AsyncRollouts(partial(play_groups, run), run.engine.max_staleness, run.total)
@@ -128,6 +133,9 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
                 display.note(warning)
             if run.step == 0 and (sentence := price_sentence_of(run, row)):
                 display.note(sentence)
+            if run.step == run.total < run.cfg.train.steps:
+                display.total_steps = run.total
+                display.note(f"train.minutes={run.limit.minutes:g} is up after {run.step} updates")
             display.update(run.step, of_policy(row) if imitates else row)
             run_state.refuse_divergence(run, row)
             if run.step and run.step % every == 0:
@@ -153,6 +161,9 @@ def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
+    run.limit.observe(row)
+    if step > 0:
+        run_state.obey_limit(run, step)
     every = run.cfg.train.evaluate_every
     if step in (0, run.total) or (every and step % every == 0):
         run.doing = "evaluation", time.monotonic()
@@ -173,8 +184,15 @@ def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 processes=run.processes,
                 unshard=not run.engine.keeps_copies,
             )
+            if step == 0 and run.limit.evaluation_seconds is not None:
+                evaluation = play_within(evaluation, run.limit.evaluation_seconds)
+                run.starts = evaluation.starts
             row |= evaluate(evaluation, run.cfg.evaluation.transcripts, run.after_evaluation)
-        row["time/evaluation"] = time.perf_counter() - evaluation_started
+        seconds = {"time/evaluation": time.perf_counter() - evaluation_started}
+        run.limit.observe(seconds)
+        row |= seconds
+        if step == 0:
+            run_state.obey_limit(run, step)
     row["time/step"] = time.perf_counter() - started
     return row
 

@@ -57,6 +57,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "learner.correction_high": None,
         "learner.objective.normalizer": 1.0,
         "learner.advantages.leave_out_pivot": False,
+        "learner.advantages.scale_over": "group",
         "optimizer.eps": 1e-8,
         "train.layouts": None,
         "evaluation.demand": None,

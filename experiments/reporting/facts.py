@@ -28,6 +28,7 @@ def facts(run: Run) -> dict[str, str]:
         "price": _price(run, env, learner),
         "date": _date(run.written),
         "duration": duration(run.seconds),
+        "updates": _updates(run),
         "version": _version(run),
         "device": str(run.written_by.get("device") or ""),
         "command": str(run.written_by.get("command") or ""),
@@ -100,6 +101,15 @@ def _price(run: Run, env: Mapping[str, Any], learner: Mapping[str, Any]) -> str:
     if len(set(values)) > 1:
         return f"{text} ({kind or 'moved'}: {values[0]:.3g} to {values[-1]:.3g})".strip()
     return text
+
+
+def _updates(run: Run) -> str:
+    """Return the updates of a run with a time limit; empty without one."""
+    train = run.group("train")
+    limit = train.get("minutes")
+    if not isinstance(limit, int | float) or not run.metrics:
+        return ""
+    return f"{max(run.metrics)} of at most {train.get('steps')} in {limit:g} minutes"
 
 
 def _date(written: float | None) -> str:

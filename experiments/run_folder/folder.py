@@ -43,6 +43,7 @@ from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
 MAY_DIFFER = (
     "resume",
     "train.steps",
+    "train.minutes",
     "learner.decay_updates",
     "logger",
     "sweep_metric",
@@ -198,14 +199,28 @@ class RunFolder:
                     os.fsync(file.fileno())
 
     def write_status(
-        self, state: str, step: int, warnings: Sequence[str] = (), processes: int = 1
+        self,
+        state: str,
+        step: int,
+        warnings: Sequence[str] = (),
+        processes: int = 1,
+        ended_by: str = "",
     ) -> None:
-        """Replace `status.json`; the state is "running", "finished", "interrupted" or "failed"."""
+        """Replace `status.json`.
+
+        Args:
+            state: "running", "finished", "interrupted" or "failed".
+            step: number of updates done.
+            warnings: warnings of the run.
+            processes: number of processes that train together.
+            ended_by: config key of the limit that ended the run before its last step.
+        """
         status = {
             "state": state,
             "step": step,
             "processes": processes,
             "warnings": list(warnings),
+            **({"ended_by": ended_by} if ended_by else {}),
             "version": version("laconic"),
         }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from laconic.envs.checks import choice, flag, whole
+from laconic.envs.checks import choice, flag, number, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.session.sweep_result import names_of
 
@@ -53,6 +53,7 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
         COUNTS | least,
         ("threads", "train.evaluate_every", "evaluation.tasks"),
     )
+    number("train.minutes", cfg.train.minutes, above=0, optional=True)
     names_of(cfg.sweep_metric)
     power = OmegaConf.select(cfg, "learner.charge_power", default=0)
     if power and OmegaConf.select(cfg, "env.reward.when") == "solved":

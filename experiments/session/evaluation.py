@@ -8,6 +8,7 @@ or None.
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -30,6 +31,8 @@ from laconic.learners.rollout.play import Start, play
 T = TypeVar("T")
 _DRAWN_EPISODES = 256
 """Number of episodes if neither the environment nor the configuration sets it."""
+_FIRST_PORTION = 8
+"""Number of episodes that show how long the others take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +120,55 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
     return [Start(seed, key) for seed, key in enumerate(keys[:most])]
 
 
-def evaluate(
-    evaluation: EvaluationRun, transcripts: int, hooks: Sequence[AfterEvaluation] = ()
-) -> dict[str, float]:
-    """Play all evaluation tasks greedily; record figures and some transcripts in the folder.
-
-    Every process plays its share of the tasks; the main process writes.
-
-    Returns:
-        The metrics by their full names (`eval/accuracy`).
-    """
+def play_greedily(evaluation: EvaluationRun, starts: Sequence[Start]) -> list[Episode]:
+    """Play some starts of an evaluation; every process plays its share."""
     processes = evaluation.processes
-    episodes = processes.map_sharded(
-        evaluation.starts,
+    return processes.map_sharded(
+        starts,
         lambda own: play(
             evaluation.environments, evaluation.policies, own, seed=processes.rank, greedy=True
         ),
         unshard=evaluation.unshard,
     )
+
+
+def play_within(evaluation: EvaluationRun, seconds: float) -> EvaluationRun:
+    """Play as many starts as fit into a time, in growing portions.
+
+    Each portion is at most three times as large as all before it, and small enough to end in time
+    at the pace of the portion before it.
+
+    Returns:
+        The evaluation with the played starts and their episodes; at least the first portion.
+    """
+    began = time.monotonic()
+    starts, episodes = evaluation.starts, list[Episode]()
+    size = _FIRST_PORTION
+    while size and len(episodes) < len(starts):
+        portion = starts[len(episodes) : len(episodes) + size]
+        portion_began = time.monotonic()
+        episodes += play_greedily(evaluation, portion)
+        now = time.monotonic()
+        fitting = (seconds - (now - began)) / ((now - portion_began) / len(portion))
+        # All processes play equal portions; a portion of few starts is not worth its time.
+        size = evaluation.processes.first(min(3 * len(episodes), max(int(fitting), 0)))
+        size = size if 4 * size >= len(episodes) else 0
+    return replace(evaluation, starts=starts[: len(episodes)], episodes=episodes)
+
+
+def evaluate(
+    evaluation: EvaluationRun, transcripts: int, hooks: Sequence[AfterEvaluation] = ()
+) -> dict[str, float]:
+    """Play all evaluation tasks greedily; record figures and some transcripts in the folder.
+
+    Every process plays its share of the tasks, unless they are played already; the main process
+    writes.
+
+    Returns:
+        The metrics by their full names (`eval/accuracy`).
+    """
+    processes = evaluation.processes
+    episodes = evaluation.episodes or play_greedily(evaluation, evaluation.starts)
     evaluation = replace(evaluation, episodes=episodes)
     findings = run_hooks(hooks, evaluation)
     processes.main(lambda: record(evaluation, transcripts, findings))

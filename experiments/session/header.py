@@ -34,9 +34,12 @@ def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> 
     env, agent, learner = (_label(cfg, group, choices) for group in ("env", "agent", "learner"))
     model = cfg.agent.get("model")
     train = cfg.train
+    steps = f"{train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes"
+    if train.minutes is not None:
+        steps = f"{train.minutes:g} minutes, at most {steps}"
     return [
         f"trains {agent}{f' ({model})' if model else ''} on {env} by {learner}, seed {cfg.seed}:"
-        f" {train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes",
+        f" {steps}",
         f"written to {folder}",
     ]
 

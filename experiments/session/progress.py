@@ -7,6 +7,7 @@ time.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ class Progress:
         first_step: int = 0,
         every_seconds: float = 5.0,
         doing: Callable[[], tuple[str, float]] = lambda: ("", 0.0),
+        left: Callable[[], float] = lambda: math.inf,
         life_seconds: float = 60.0,
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -54,6 +56,7 @@ class Progress:
             first_step: steps of earlier parts of a resumed run.
             every_seconds: minimum time between two plain lines, except the first and the last.
             doing: returns the current part of a step and its start by `clock`; called by a thread.
+            left: returns the seconds until a time limit ends the run.
             life_seconds: time without a plain line after which one names the current part.
             console: console of the display; None is the standard output.
             clock: returns seconds that never decrease.
@@ -69,7 +72,7 @@ class Progress:
         self._last_line: float | None = None
         self._values: dict[str, str] = {}
         self._note = ""
-        self._doing, self._life_seconds = doing, life_seconds
+        self._doing, self._left, self._life_seconds = doing, left, life_seconds
         self._durations: dict[str, float] = {}
         self._closed = threading.Event()
         terminal = self.console.is_terminal and not self.console.is_dumb_terminal
@@ -123,6 +126,8 @@ class Progress:
         if (steps := self.step - self.first_step) > 0:
             seconds = (self._updated - self._started) / steps
             rest = seconds * (self.total_steps - self.step) - (self._clock() - self._updated)
+            # A last step has no time left, whatever a limit would allow.
+            rest = min(rest, self._left()) if self.step < self.total_steps else 0.0
             values += [f"{pace(seconds)}/step", f"left {duration(rest)}"]
         return "  ".join([f"step {self.step}/{self.total_steps}", *values])
 
@@ -157,7 +162,10 @@ class Progress:
             self.console.file.flush()
 
     def _render(self) -> Group:
-        bar = ProgressBar(total=max(self.total_steps, 1), completed=self.step)
+        passed = self._clock() - self._started
+        in_time = passed / max(passed + self._left(), 1e-9)
+        done = max(self.step / max(self.total_steps, 1), in_time)
+        bar = ProgressBar(total=1.0, completed=done)
         rows = [_row(Text(self.description, style="bold"), bar), Text(self.line())]
         name, seconds, last = self.part()
         if name:

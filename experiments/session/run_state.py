@@ -20,11 +20,13 @@ from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder import provenance
+from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.session.evaluation import AfterEvaluation
 from laconic.experiments.session.rules import Rules
 from laconic.experiments.session.setup import Environments
+from laconic.experiments.session.time_limit import TimeLimit, seconds_of
 from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
 from laconic.learners.agents.policy import HFPolicy
@@ -76,6 +78,8 @@ class TrainingRun:
     """Callables that run after every evaluation."""
     price: float | None = None
     """Price that the environment was made with; None if it has no price."""
+    limit: TimeLimit = field(default_factory=TimeLimit)
+    """Time limit of the run."""
     warnings: list[str] = field(default_factory=list)
     """Warnings so far, oldest first."""
     step: int = -1
@@ -85,18 +89,17 @@ class TrainingRun:
     doing: tuple[str, float] = ("", 0.0)
     """Present part of a step, and the time when it began (`time.monotonic`, seconds)."""
 
+    total: int = field(init=False)
+    """Number of learner updates of the whole run; the time limit lowers it."""
+
     def __post_init__(self) -> None:
         """Look up once how the groups of a step are played."""
+        self.total = int(self.cfg.train.steps)
         collector = self.learner.collector
         self.collect: PlaysGroups = (
             collector.play if isinstance(collector, Independent) else collector
         )
         self.collector_has_state = hasattr(self.collect, "state_dict")
-
-    @property
-    def total(self) -> int:
-        """Number of learner updates of the whole run."""
-        return int(self.cfg.train.steps)
 
 
 def save(run: TrainingRun) -> None:
@@ -158,6 +161,31 @@ def restore(run: TrainingRun) -> None:
         run.rules.load_state_dict(state["rules"])
         run.warnings = [str(without_controls(warning)) for warning in state["warnings"]]
         run.step = step
+    _restore_limit(run)
+
+
+def _restore_limit(run: TrainingRun) -> None:
+    """Restore the durations that the time limit counts, and the tasks of evaluations."""
+    folder = run.folder
+    rows = run.processes.main(partial(read_rows, folder.metrics))
+    evaluations = run.processes.main(partial(read_rows, folder.evaluations))
+    rows = [row for row in rows if row["step"] <= run.step]
+    # The first evaluation may have played fewer tasks than configured, for lack of time.
+    run.starts = run.starts[: min((row["episodes"] for row in evaluations), default=None)]
+    run.limit.spent = seconds_of(run.processes.main(partial(provenance.read, folder.path)))
+    for row in rows:
+        run.limit.observe(row)
+    # Without an evaluation of the last step, one more update precedes the last evaluation.
+    if rows and "time/evaluation" in rows[-1]:
+        obey_limit(run, run.step)
+
+
+def obey_limit(run: TrainingRun, step: int) -> None:
+    """Make a step the last one if the time limit leaves no time for another update."""
+    every = run.cfg.train.evaluate_every
+    evaluations = 2 if step and every and step % every == 0 else 1
+    if run.limit.minutes is not None and run.processes.any(run.limit.is_up(evaluations)):
+        run.total = min(run.total, step)
 
 
 def _newest(folder: Path) -> Path | None:
@@ -212,7 +240,8 @@ def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) ->
 def write_status(run: TrainingRun, state: str) -> None:
     """Replace `status.json`, from the main process only."""
     if run.processes.is_main:
-        run.folder.write_status(state, run.step, run.warnings, run.processes.count)
+        ended_by = "train.minutes" if state == "finished" and run.step < run.cfg.train.steps else ""
+        run.folder.write_status(state, run.step, run.warnings, run.processes.count, ended_by)
 
 
 def finish(run: TrainingRun) -> None:

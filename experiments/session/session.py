@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import lock, new_folder
+from laconic.experiments.command_line import clock, lock, new_folder
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
@@ -79,6 +79,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
         raise SettingError(problem)
     from laconic.experiments.train import main
 
+    clock.restart()
     accepted = accept_hidden([*overrides, *spelled(settings)])
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
     with _errors_in_python(), _hydra_job("train", accepted, path.absolute()) as cfg:

@@ -14,6 +14,7 @@ from laconic.experiments.session.evaluation import (
     evaluate,
     evaluation_starts,
     make_hooks,
+    play_within,
     record,
     transcript,
 )
@@ -68,6 +69,19 @@ def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder
     transcripts = rows(folder.transcripts)
     assert [one["task"] for one in transcripts] == list(environments[0].tasks)[:2]
     assert all(one["solved"] and one["answer"] == one["reference"] for one in transcripts)
+
+
+def test_an_evaluation_plays_as_many_tasks_as_fit_into_its_time(environments, folder, rows):
+    policies = ScriptedTeam("oracle").policies(environments[0])
+    starts = evaluation_starts(environments) * 4
+    run = EvaluationRun(CFG, environments, policies, starts, folder)
+    # Twenty starts: a first portion of 8, then at most three times as many as before.
+    everything, nothing_more = play_within(run, 1e9), play_within(run, 0.0)
+    assert [len(result.episodes) for result in (everything, nothing_more)] == [20, 8]
+    assert nothing_more.starts == starts[:8] and everything.starts == starts
+    evaluate(nothing_more, 0)
+    assert rows(folder.evaluations)[-1]["episodes"] == 8
+    assert list(nothing_more.episodes) == list(everything.episodes)[:8]
 
 
 def test_hooks_after_an_evaluation_add_figures_metrics_and_facts(
