@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-tables evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons evidence-commons-silent evidence-commons-smollm2 evidence-engines evidence-engine-speed evidence-staleness evidence-told-math evidence-small-first evidence-harder-mathematics evidence-harder-swap evidence-strategyqa-demand evidence-strategyqa-first evidence-gsm8k-rows-first evidence-coop-first gpu measure-speed warm-start smollm2 clean
+.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-tables evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons evidence-commons-silent evidence-commons-smollm2 evidence-engines evidence-engine-speed evidence-staleness evidence-told-math evidence-small-first evidence-harder-mathematics evidence-harder-swap evidence-strategyqa-demand evidence-strategyqa-first evidence-gsm8k-rows-first evidence-coop-first gpu measure-speed release-check warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -108,6 +108,19 @@ evidence-price: .venv/installed  ## what a price does under every charge rule, c
 	$(BIN)/python docs/evidence/price.py collect outputs/price
 	$(BIN)/python docs/evidence/price.py tables
 	$(BIN)/python docs/evidence/price.py picture
+
+# An empty folder in which the wheel has to work without the clone.
+RELEASE := outputs/release
+release-check: .venv/installed  ## build the wheel, check it, install it elsewhere and train there for two steps
+	rm -rf $(RELEASE) build
+	$(BIN)/python -m pip install --quiet twine
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(RELEASE) .
+	$(BIN)/python -m twine check --strict $(RELEASE)/laconic-*.whl
+	elsewhere=$$(mktemp -d) && trap 'rm -rf "$$elsewhere"' EXIT && wheel=$$(echo $(CURDIR)/$(RELEASE)/laconic-*.whl) && \
+	  $(PYTHON) -m venv "$$elsewhere/venv" && cd "$$elsewhere" && \
+	  venv/bin/python -m pip install --quiet $(TORCH) && \
+	  venv/bin/python -m pip install --quiet "laconic[all] @ file://$$wheel" && \
+	  venv/bin/laconic train train.steps=2 evaluation.tasks=16 hydra.run.dir=run && test -s run/report.html
 
 include docs/evidence/evidence.mk
 

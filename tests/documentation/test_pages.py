@@ -14,21 +14,24 @@ from places import ROOT
 
 from laconic.envs.registry import GROUP
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "AGENTS.md"]
 README = ROOT / "README.md"
 MAKEFILES = (ROOT / "Makefile", ROOT / "docs" / "evidence" / "evidence.mk")
 MOST_OVERRIDES = 5
 FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
 KINDS = ("python", "sh", "text", "yaml")
 OTHERS = {
+    "docker",
     "export",
     "git",
+    "pytest",
     "source",
     "tensorboard",
     "vllm",
     "wandb",
     "mlflow",
     "trackio",
+    "uv",
     "transformers",
 }
 """Programs of others, which are not looked into."""
