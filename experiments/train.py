@@ -30,9 +30,9 @@ from laconic.experiments.session.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.session.evaluation import EvaluationRun, evaluate, play_within
 from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
-from laconic.experiments.session.preparation import common_folder, context_of, prepare
+from laconic.experiments.session.preparation import common_folder, prepare
 from laconic.experiments.session.progress import Progress
-from laconic.experiments.session.rules import price_sentence
+from laconic.experiments.session.rules import context_of, price_sentence
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched

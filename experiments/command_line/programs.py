@@ -69,6 +69,10 @@ PROGRAMS = {
         several=True,
         check=f"{_SESSION}.checks:check_compare",
     ),
+    "doctor": Program(
+        "say what is wrong with a run, with figures and the settings to change",
+        "laconic.experiments.doctor",
+    ),
     "explain": Program(
         "explain the advantages of a training group, number by number",
         "laconic.experiments.reporting.explain",

@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts, make_hooks
-from laconic.experiments.session.rules import Context, Rules
+from laconic.experiments.session.rules import Rules, context_of
 from laconic.experiments.session.run_state import TrainingRun
 from laconic.experiments.session.splits import leave_out_shared
 from laconic.experiments.session.time_limit import TimeLimit
@@ -21,12 +21,6 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.prices.schedule import Fixed
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.play import collect
-
-
-def context_of(cfg: DictConfig) -> Context:
-    """Return the settings of a run that the rules need."""
-    ratio = OmegaConf.select(cfg, "learner.objective.importance_sampling_level", default="none")
-    return Context(ratio != "none", OmegaConf.select(cfg, "learner.charge_power"))
 
 
 def common_folder(own: str, processes: Processes) -> str:

@@ -1,31 +1,35 @@
 """Judge a run by its metrics, and state the cost of an episode in one sentence.
 
 A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. `Rules` reads
-the rows of a training, running or finished. Two failures frame the field. *Silence collapse*: the
-team falls silent and its accuracy falls with it. *Silence extinction*: no agent is silent any more,
-not even with nothing to say, so the team cannot learn where silence pays.
+the rows of a training: a running one for its live warnings, and a recorded one for
+`laconic doctor`. `experiments.session.rule_kinds` has the kinds of rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-Row = Mapping[str, float]
-"""Metrics of one step by their full names (`train/accuracy`)."""
+from laconic.experiments.session.rule_kinds import (
+    WINDOW,
+    Collapse,
+    EntropyCollapse,
+    Extinction,
+    Row,
+    Rule,
+    Streak,
+)
 
-SILENT, SILENT_INFORMED = 0.9, 0.5
-"""Silence rates from which a team counts as silent: of all turns, and of the turns of agents with
-something useful to say, where that is known."""
-ACCURACY_DROP = 0.1
-"""Fall of accuracy from its best that makes silence a collapse; half of the best if less."""
-EXTINCT = 0.05
-"""Share of silent turns among those with nothing useful to say, at which silence dies out."""
 FEW_SOLVED = 0.1
 """Pass rate below which too few episodes are solved to learn from."""
-WINDOW = 5
-"""Number of updates that a rule looks at."""
+FAR_RATIO = 10.0
+"""Importance ratio that is far from 1; so is 1 divided by it. The 3,939 updates in
+docs/evidence reach 8.1, in a run that collapsed, and 0.15."""
+LARGE_KL = 0.1
+"""KL of an update that is an explosion, nats per token; those updates reach 0.096."""
+LARGE_MISMATCH = 0.01
+"""KL between engine and trainer that is too large, nats per token; bfloat16 alone gives 0.001."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,132 +40,25 @@ class Context:
     """True if the objective has an importance ratio."""
     charge_power: float | None = None
     """Value of `learner.charge_power`; None for a learner without it."""
+    only_solved: bool = False
+    """True if only solved episodes are charged (`env.reward.when=solved`)."""
 
 
-class Rule(Protocol):
-    """A rule of `Rules`, whose attributes without a leading underscore are its state."""
-
-    def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; return a warning the first time that something is wrong."""
-        ...
-
-
-class Collapse:
-    """Warns of silence collapse, by training steps or by evaluations.
-
-    It warns once per collapse, and again only after a whole window without the signs, so that a
-    rate that wavers around the threshold does not warn at every step. A team that never solved
-    twice the drop has fallen when half of its best is gone.
-    """
-
-    def __init__(self, prefix: str = "train/", window: int = WINDOW) -> None:
-        """Watch the metrics with a prefix, `train/` or `eval/`, over a window of rows."""
-        self._prefix, self._window = prefix, window
-        self.silences: list[float] = []
-        self.accuracies: list[float] = []
-        self.best: float | None = None
-        self.best_step = 0
-        self.collapsed = False
-        self.calm = 0
-
-    def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; see `Rule`."""
-        prefix = self._prefix
-        metrics = {
-            name.removeprefix(prefix): x for name, x in row.items() if name.startswith(prefix)
-        }
-        if "accuracy" not in metrics:
-            return None
-        informed = "spoke_if_informed" in metrics
-        self.silences = [*self.silences, silence_to_watch(metrics)][-self._window :]
-        self.accuracies = [*self.accuracies, metrics["accuracy"]][-self._window :]
-        if len(self.silences) < self._window:
-            return None
-        silent = sum(self.silences) / self._window
-        accurate = sum(self.accuracies) / self._window
-        if self.best is None or accurate > self.best:
-            self.best, self.best_step = accurate, step
-        # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
-        drop = min(ACCURACY_DROP, self.best / 2)
-        fallen = self.best > 0 and self.best - accurate >= drop - 1e-9
-        if silent < (SILENT_INFORMED if informed else SILENT) - 1e-9 or not fallen:
-            self.calm += 1
-            self.collapsed = self.collapsed and self.calm < self._window
-            return None
-        before, self.collapsed, self.calm = self.collapsed, True, 0
-        return None if before else self._warning(step, silent, accurate, informed)
-
-    def _warning(self, step: int, silent: float, accurate: float, informed: bool) -> str:
-        turns = "the turns in which it had something useful to say" if informed else "its turns"
-        kind = "step" if self._prefix == "train/" else "evaluation"
-        over = f"the last {kind}" if self._window == 1 else f"the last {self._window} {kind}s"
-        return (
-            f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
-            f" {turns} and solved {accurate:.0%} of its tasks, down from {self.best or 0.0:.0%}"
-            f" around step {self.best_step}. The price of tokens seems to outweigh what messages"
-            " earn. Try a lower env.reward.price, a higher learner.charge_power, a price that"
-            " starts at 0 and rises slowly (learner/price=ramp), or counterfactual credit"
-            " (learner.credit=silence)."
-        )
+def context_of(settings: Mapping[str, Any]) -> Context:
+    """Return the settings of a run that the rules need, from its composed configuration."""
+    ratio = _setting(settings, "learner.objective.importance_sampling_level")
+    power = _setting(settings, "learner.charge_power")
+    when = _setting(settings, "env.reward.when")
+    number = isinstance(power, int | float) and not isinstance(power, bool)
+    return Context(ratio not in (None, "none"), power if number else None, when == "solved")
 
 
-class Extinction:
-    """Warns of silence extinction; again only after silence was twice the threshold."""
-
-    def __init__(self) -> None:
-        """Start without observations."""
-        self.silences: list[float] = []
-        self.extinct = False
-
-    def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; where tokens are free, silence has nothing to earn. See `Rule`."""
-        silence = row.get("train/silent_if_uninformed")
-        if silence is None or row.get("train/price", 0.0) <= 0:
-            return None
-        self.silences = [*self.silences, silence][-WINDOW:]
-        mean = sum(self.silences) / len(self.silences)
-        if mean > 2 * EXTINCT:
-            self.extinct = False
-        if len(self.silences) < WINDOW or mean > EXTINCT or self.extinct:
-            return None
-        self.extinct = True
-        return (
-            f"silence extinction at step {step}: over the last {WINDOW} steps agents with nothing"
-            f" useful to say kept silent in {mean:.1%} of their turns, so the team hardly finds out"
-            " where silence pays. Try learner.balance_silence=true, a lower optimizer.lr with"
-            " learner.warmup_updates, or a start that keeps silent where it has nothing useful and"
-            " speaks where it has (laconic warm-start, learner.collect.teacher)."
-        )
-
-
-class Streak:
-    """Warns once a condition holds in several rows on end; again after as many rows without it."""
-
-    def __init__(self, rows: int, holds: Callable[[Row], bool | None], text: str) -> None:
-        """Watch a condition.
-
-        Args:
-            rows: number of rows on end, at least 1.
-            holds: returns whether it holds in a row; None if the row does not tell.
-            text: the warning, in which {step} and {rows} are filled in.
-        """
-        self._rows, self._holds, self._text = rows, holds, text
-        self.length = self.calm = 0
-        self.warned = False
-
-    def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; see `Rule`."""
-        holds = self._holds(row)
-        if holds is None:
-            return None
-        self.length = self.length + 1 if holds else 0
-        self.calm = 0 if holds else self.calm + 1
-        if self.calm >= self._rows:
-            self.warned = False
-        if self.warned or self.length < self._rows:
-            return None
-        self.warned = True
-        return self._text.format(step=step, rows=self._rows)
+def _setting(settings: Mapping[str, Any], key: str) -> Any:
+    """Return a setting by its dotted key; None if there is none."""
+    value: Any = settings
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 class Rules:
@@ -173,8 +70,20 @@ class Rules:
 
     def observe(self, step: int, row: Row) -> list[str]:
         """Read the row of a step; return the warnings."""
-        warnings = [rule.observe(step, row) for rule in self._rules.values()]
-        return [warning for warning in warnings if warning]
+        return list(self.judge(step, row).values())
+
+    def judge(self, step: int, row: Row) -> dict[str, str]:
+        """Read the row of a step; return the warnings by the name of their rule."""
+        warnings = {name: rule.observe(step, row) for name, rule in self._rules.items()}
+        return {name: warning for name, warning in warnings.items() if warning}
+
+    def holding(self) -> set[str]:
+        """Return the names of the rules whose warning has not passed yet."""
+        return {name for name, rule in self._rules.items() if rule.holds()}
+
+    def figures(self) -> list[str]:
+        """Describe the figures that the rules looked at last, one line each."""
+        return [figure for rule in self._rules.values() if (figure := rule.figure())]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of every rule by its name, in types of JSON.
@@ -189,22 +98,8 @@ class Rules:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of `state_dict`."""
         for name, rule in self._rules.items():
-            vars(rule).update(state[name])
-
-
-def silence_to_watch(metrics: Mapping[str, float]) -> float:
-    """Return the silence rate, 0 to 1, that shows a collapse best; 0 without turns.
-
-    An agent that always answers hides how silent the others are: with one solver and three mute
-    helpers the silence rate of all turns is only 0.75. So this is the silence of the agents that
-    hold something useful, where the environment knows them, and otherwise that of all turns.
-
-    Args:
-        metrics: of `learners.metrics.summarize`, without a prefix.
-    """
-    if "spoke_if_informed" in metrics:
-        return 1.0 - metrics["spoke_if_informed"]
-    return metrics.get("silence_rate", 0.0)
+            # A version with fewer rules wrote no state of the others.
+            vars(rule).update(state.get(name, {}))
 
 
 def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward: float) -> str:
@@ -245,49 +140,128 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
 
 def _rules(context: Context) -> dict[str, Rule]:
     """Return the rules that fit a run, by name."""
-    rules: dict[str, Rule] = {**_learning_rules(), **_charge_rules(context.charge_power)}
+    rules: dict[str, Rule] = {**_reply_rules(), **_learning_rules(), **_charge_rules(context)}
     return {**rules, **_ratio_rules()} if context.ratio else rules
 
 
-def _learning_rules() -> dict[str, Rule]:
-    """Return the rules on silence and on updates that learn nothing."""
+def _reply_rules() -> dict[str, Rule]:
+    """Return the rules on what the sampled episodes look like."""
     return {
         "collapse": Collapse(),
         "evaluation_collapse": Collapse("eval/", window=1),
         "extinction": Extinction(),
+        "entropy_collapse": EntropyCollapse(),
+        "few_solved": Streak(
+            2 * WINDOW,
+            _metric("train/accuracy"),
+            _below(FEW_SOLVED),
+            "episodes solved {mean:.0%}",
+            "step {step}: over the last {rows} updates only {mean:.1%} of the episodes were solved,"
+            " which are too few to learn from. Start from a policy that knows the task"
+            " (laconic warm-start), or take easier tasks (env.generator)",
+        ),
+        "truncated_replies": Streak(
+            WINDOW,
+            _metric("train/truncated_replies"),
+            _above(0.5),
+            "replies stopped by their limit {mean:.0%}",
+            "step {step}: over the last {rows} updates {mean:.0%} of the replies were stopped by"
+            " their limit before they ended. Raise agent.sampling.max_reply_tokens;"
+            " learner.mask_truncated=true leaves such replies out of the loss",
+        ),
+        "cut_messages": Streak(
+            WINDOW,
+            _metric("train/cut_rate"),
+            _above(0.5),
+            "messages cut at the budget {mean:.0%}",
+            "step {step}: over the last {rows} updates {mean:.0%} of the messages were over budget"
+            " and were cut, so the others did not read their ends. Raise env.budget.message (or"
+            " agent, round), or lower agent.sampling.max_reply_tokens",
+        ),
+        "truncated_episodes": Streak(
+            WINDOW,
+            _metric("train/truncated_rate"),
+            _above(0.5),
+            "episodes cut short {mean:.0%}",
+            "step {step}: over the last {rows} updates {mean:.0%} of the episodes were cut short."
+            " Raise env.budget.episode, or lower env.rounds",
+        ),
+    }
+
+
+def _learning_rules() -> dict[str, Rule]:
+    """Return the rules on updates that learn nothing or too much."""
+    return {
         "nothing_learned": Streak(
             3,
-            _equals("learner/steps", 0.0),
+            _metric("learner/steps"),
+            _equals(0.0),
+            "optimizer steps an update {mean:.1f}",
             "step {step}: in the last {rows} updates no reply had a token to learn from, so no"
             " optimizer step was taken. learner.mask_truncated=true leaves out replies that"
             " agent.sampling.max_reply_tokens cuts: raise that number, or set the former to false",
         ),
         "no_contrast": Streak(
             WINDOW,
-            _equals("learner/groups_without_contrast", 1.0),
+            _metric("learner/groups_without_contrast"),
+            _equals(1.0),
+            "groups without contrast {mean:.0%}",
             "step {step}: in the last {rows} updates all episodes of every group earned the same,"
             " so there was nothing to compare and nothing was learned. Try easier or harder tasks"
             " (env.generator), a larger train.group_size, or a higher agent.sampling.temperature",
         ),
-        "few_solved": Streak(
-            2 * WINDOW,
-            _below("train/accuracy", FEW_SOLVED),
-            f"step {{step}}: over the last {{rows}} updates less than {FEW_SOLVED:.0%} of the"
-            " episodes were solved, which are too few to learn from. Start from a policy that knows"
-            " the task (laconic warm-start), or take easier tasks (env.generator)",
-        ),
         "skipped_steps": Streak(
             1,
-            _above("learner/skipped_steps", 0.0),
-            "step {step}: optimizer steps were skipped, because their loss or gradient was not"
-            " finite; learner/skipped_steps counts them. Try a lower optimizer.lr",
+            _metric("learner/skipped_steps"),
+            _above(0.0),
+            "optimizer steps skipped in the last update {mean:.0f}",
+            "step {step}: {mean:.0f} optimizer steps were skipped, because their loss or gradient"
+            " was not finite; learner/skipped_steps counts them. Try a lower optimizer.lr",
         ),
         "coarse_weights": Streak(
             1,
-            _below("learner/changed_weights", 0.5),
-            "step {step}: the first update changed less than half of the weights that it had a"
+            _metric("learner/changed_weights"),
+            _below(0.5),
+            "weights that the first update changed {mean:.0%}",
+            "step {step}: the first update changed only {mean:.0%} of the weights that it had a"
             " gradient for; the others are too coarse for steps of this size. Take"
             " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr",
+        ),
+        "no_gradient": Streak(
+            3,
+            _gradient_with_contrast,
+            _below(1e-8),
+            "norm of the gradient {mean:.2g}",
+            "step {step}: the gradient of the last {rows} updates vanished (norm {mean:.1g}),"
+            " although their groups had contrast. Take agent.precision=bfloat16_autocast, and look"
+            " whether learner.mask_truncated or learner.correction leaves all tokens out",
+        ),
+        "rate_is_zero": Streak(
+            3,
+            _metric("learner/learning_rate"),
+            _equals(0.0),
+            "learning rate {mean:.2g}",
+            "step {step}: the learning rate of the last {rows} updates is 0, so the weights no"
+            " longer change. Set learner.decay_updates to train.steps, or to null to keep the rate",
+        ),
+        "mismatch": Streak(
+            3,
+            _metric("learner/mismatch_kl"),
+            _above(LARGE_MISMATCH),
+            "KL between engine and trainer {mean:.2g} nats a token",
+            "step {step}: over the last {rows} updates the engine sampled from another distribution"
+            " than the one that is trained, {mean:.2g} nats a token apart (learner/mismatch_kl)."
+            " Sample in the precision of agent.precision, lower engine.max_staleness, and keep"
+            " learner.correction=auto",
+        ),
+        "masked": Streak(
+            3,
+            _metric("learner/masked_share"),
+            _above(0.5),
+            "tokens left out by the correction {mean:.0%}",
+            "step {step}: over the last {rows} updates learner.correction left {mean:.0%} of the"
+            " tokens out, because engine and trainer disagree on them (learner/mismatch_kl). Lower"
+            " engine.max_staleness, or widen learner.correction_low and correction_high",
         ),
     }
 
@@ -297,14 +271,37 @@ def _ratio_rules() -> dict[str, Rule]:
     return {
         "ratio_is_one": Streak(
             3,
-            _equals("learner/moved_fraction", 0.0),
+            _metric("learner/moved_fraction"),
+            _equals(0.0),
+            "share of ratios that are not 1 {mean:.0%}",
             "step {step}: every importance ratio of the last {rows} updates is 1, so neither ratio"
             " nor clip acts: this is a group-relative policy gradient. Raise learner.minibatches if"
             " that is not what you want",
         ),
+        "far_ratio": Streak(
+            3,
+            _farthest_ratio,
+            _above(FAR_RATIO),
+            "largest importance ratio, or 1 / the smallest, {mean:.3g}",
+            "step {step}: in each of the last {rows} updates an importance ratio was further from 1"
+            f" than a factor of {FAR_RATIO:.0f} ({{mean:.3g}} on average), so the clip removes most"
+            " of what is learned. Try a lower optimizer.lr, fewer learner.minibatches, or"
+            " learner.objective.shortest, which slows the ratio of short replies",
+        ),
+        "kl_explosion": Streak(
+            3,
+            _metric("learner/approx_kl"),
+            _above(LARGE_KL),
+            "KL of an update {mean:.2g} nats a token",
+            "step {step}: the last {rows} updates moved the policy by {mean:.2g} nats a token each"
+            " (learner/approx_kl), too far for their own samples. Try a lower optimizer.lr,"
+            " learner.warmup_updates, or fewer learner.minibatches",
+        ),
         "short_clips": Streak(
             2 * WINDOW,
             _only_short_are_clipped,
+            _equals(1.0),
+            "updates that clip replies of one or two tokens alone {mean:.0%}",
             "step {step}: in the last {rows} updates only replies of one or two tokens were"
             " clipped, so the clip slows silence down and bounds no message."
             " learner.objective.shortest with smaller clips acts on all lengths",
@@ -312,50 +309,75 @@ def _ratio_rules() -> dict[str, Rule]:
     }
 
 
-def _charge_rules(charge_power: float | None) -> dict[str, Rule]:
+def _charge_rules(context: Context) -> dict[str, Rule]:
     """Return the rules on the charge; with a `charge_power` the pass rate scales it."""
-    if charge_power:
-        return {
+    rules: dict[str, Rule] = {
+        "price_above_pass_rate": Streak(
+            WINDOW,
+            lambda row: _charge_less_earnings(row, context),
+            _above(0.0),
+            "charge of an episode less what it earns {mean:+.2f}",
+            "step {step}: over the last {rows} updates the words of an episode were charged"
+            " {mean:.2f} more than it earned, so saying nothing pays better. Try a lower"
+            " env.reward.price or learner.charge_power=2, which charges by the pass rate",
+        ),
+    }
+    if context.charge_power:
+        rules |= {
             "never_charged": Streak(
                 2 * WINDOW,
-                _never_charged,
-                "step {step}: in the last {rows} updates less than 1% of the price was charged"
+                _charged_share,
+                _below(0.01),
+                "charged share of the price {mean:.0%}",
+                "step {step}: in the last {rows} updates {mean:.2%} of the price was charged"
                 " (learner/charge_factor), because so little is solved. A lower"
                 " learner.charge_power charges more, and a better start earns more",
             ),
             "unpriced": Streak(
                 1,
                 _unpriced,
+                _equals(1.0),
+                "",
                 "step {step}: this environment reports no bills (infos['billed'] and"
                 " infos['task_reward']), so its reward counts as the task's and"
                 " learner.charge_power charges nothing",
             ),
         }
-    return {
-        "price_above_pass_rate": Streak(
-            WINDOW,
-            _charged_more_than_earned,
-            "step {step}: over the last {rows} updates the words of an episode cost more than it"
-            " earned, so saying nothing pays better. Try a lower env.reward.price or"
-            " learner.charge_power=2, which charges by the pass rate",
-        ),
-    }
+    return rules
 
 
-def _equals(name: str, value: float) -> Callable[[Row], bool | None]:
-    return lambda row: row[name] == value if name in row else None
+def _metric(name: str) -> Callable[[Row], float | None]:
+    return lambda row: row.get(name)
 
 
-def _below(name: str, bound: float) -> Callable[[Row], bool | None]:
-    return lambda row: row[name] < bound if name in row else None
+def _equals(number: float) -> Callable[[float], bool]:
+    return lambda value: value == number
 
 
-def _above(name: str, bound: float) -> Callable[[Row], bool | None]:
-    return lambda row: row[name] > bound if name in row else None
+def _below(bound: float) -> Callable[[float], bool]:
+    return lambda value: value < bound
 
 
-def _only_short_are_clipped(row: Row) -> bool | None:
-    """Return whether replies of one or two tokens were clipped and longer ones were not.
+def _above(bound: float) -> Callable[[float], bool]:
+    return lambda value: value > bound
+
+
+def _gradient_with_contrast(row: Row) -> float | None:
+    """Return the norm of the gradient; None if the groups gave nothing to learn."""
+    flat = row.get("learner/groups_without_contrast", 1.0) == 1.0
+    return None if flat else row.get("learner/grad_norm")
+
+
+def _farthest_ratio(row: Row) -> float | None:
+    """Return how far the ratios are from 1 as a factor, at least 1."""
+    smallest, largest = row.get("learner/ratio_min"), row.get("learner/ratio_max")
+    if smallest is None or largest is None:
+        return None
+    return max(largest, 1 / max(smallest, 1e-9), 1.0)
+
+
+def _only_short_are_clipped(row: Row) -> float | None:
+    """Return 1 if replies of one or two tokens were clipped and longer ones were not, else 0.
 
     None where a row has no longer replies.
     """
@@ -363,20 +385,24 @@ def _only_short_are_clipped(row: Row) -> bool | None:
     longer = [value for name, value in row.items() if name.startswith(prefix) and name != short]
     if short not in row or not longer:
         return None
-    return row[short] > 0 and not any(longer)
+    return float(row[short] > 0 and not any(longer))
 
 
-def _never_charged(row: Row) -> bool | None:
-    if "learner/charge_factor" not in row or row.get("train/price", 0.0) <= 0:
-        return None
-    return row["learner/charge_factor"] < 0.01
+def _charged_share(row: Row) -> float | None:
+    return row.get("learner/charge_factor") if row.get("train/price", 0.0) > 0 else None
 
 
-def _unpriced(row: Row) -> bool | None:
-    return "train/billed" not in row if "train/reward" in row else None
+def _unpriced(row: Row) -> float | None:
+    return float("train/billed" not in row) if "train/reward" in row else None
 
 
-def _charged_more_than_earned(row: Row) -> bool | None:
+def _charge_less_earnings(row: Row, context: Context) -> float | None:
+    """Return what an episode is charged less what it earns, reward units; None if unpriced."""
     if row.get("train/price", 0.0) <= 0 or "train/billed" not in row:
         return None
-    return row["train/billed"] > row["train/task_reward"]
+    charged = 1.0
+    if context.only_solved:
+        charged = row.get("train/accuracy", 1.0)
+    elif context.charge_power:
+        charged = row.get("learner/charge_factor", 1.0)
+    return row["train/billed"] * charged - row["train/task_reward"]

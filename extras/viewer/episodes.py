@@ -15,7 +15,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.run_folder.foreign import read_status, without_controls
-from laconic.experiments.session.rules import silence_to_watch
+from laconic.experiments.session.rule_kinds import silence_to_watch
 from laconic.learners.untrusted_files import open_regular, parse_json, read_yaml
 
 Solved = Literal["", "solved", "unsolved"]

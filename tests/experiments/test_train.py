@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 from transformers import AutoModelForCausalLM
 
+from laconic.experiments import doctor
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.session.setup import draw_starts
@@ -196,6 +197,17 @@ def test_warnings_reach_the_status_the_report_and_the_screen(warned):
     assert warning in (folder / "report.html").read_text() and warning in first.out
 
 
+def test_the_doctor_says_what_the_run_warned_of_and_nothing_else_is_added(warned, capsys):
+    folder, _, _ = warned
+    with pytest.raises(SystemExit) as stopped:
+        doctor.main([str(folder)])
+    text = capsys.readouterr().out
+    (warning,) = json.loads((folder / "status.json").read_text())["warnings"]
+    assert stopped.value.code == 1
+    assert f"wrong: {warning}. Now learner.minibatches=1." in text and text.count("wrong:") == 1
+    assert "the run warned" not in text
+
+
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
     folder = tmp_path / "run"
     wanted = [one for one in small if not one.startswith("env.")] + ["train.steps=2"]
@@ -245,7 +257,7 @@ def test_a_learner_that_can_only_update_trains_without_checkpoints_and_says_so(
     unresumable, skipped = json.loads((folder / "status.json").read_text())["warnings"]
     assert "Bare has no state_dict and load_state_dict" in unresumable
     # It says at both steps that two optimizer steps were skipped; the warning comes once.
-    assert skipped.startswith("step 1: optimizer steps were skipped")
+    assert skipped.startswith("step 1: 2 optimizer steps were skipped")
     assert not (folder / "checkpoints").exists()
     assert AutoModelForCausalLM.from_pretrained(folder / "policy")
     before = (folder / "metrics.jsonl").read_bytes()

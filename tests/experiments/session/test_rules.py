@@ -6,15 +6,14 @@ import json
 
 import pytest
 
-from laconic.experiments.session.rules import (
+from laconic.experiments.session.rule_kinds import (
     Collapse,
-    Context,
+    EntropyCollapse,
     Extinction,
-    Rules,
     Streak,
-    price_sentence,
     silence_to_watch,
 )
+from laconic.experiments.session.rules import Context, Rules, context_of, price_sentence
 
 GOOD, DEAD = (0.2, 0.8), (1.0, 0.1)
 
@@ -136,23 +135,63 @@ def test_free_tokens_and_unknown_holders_are_not_watched(unsaid) -> None:
     assert [rule.observe(step, unsaid) for step in range(9)] == [None] * 9
 
 
+# Entropy collapse
+
+
+def entropies(rule: EntropyCollapse, *rows: tuple[float, float]) -> list[int]:
+    """Return the places of the rows (entropy, accuracy) with a warning."""
+    return [
+        place
+        for place, (entropy, accuracy) in enumerate(rows)
+        if rule.observe(place, {"train/entropy": entropy, "train/accuracy": accuracy})
+    ]
+
+
+def test_entropy_that_falls_to_a_tenth_is_warned_of_while_tasks_are_unsolved() -> None:
+    # The start is 0.2. Means of the last five after place 9: 0.16 (.2 x 4 / 5), .12, .08, .04, 0.
+    # The threshold is 0.02, so the first warning is at place 14.
+    rule = EntropyCollapse()
+    assert entropies(rule, *[(0.2, 0.5)] * 10, *[(0.0, 0.5)] * 6) == [14]
+    assert rule.holds() and rule.figure() == "entropy 0 nats a token (at the start 0.2)"
+    # (0 x 4 + 0.3) / 5 = 0.06 is above twice the threshold, 0.04.
+    assert entropies(rule, (0.3, 0.5)) == [] and not rule.holds()
+
+
+def test_a_team_that_solves_its_tasks_may_be_certain() -> None:
+    assert entropies(EntropyCollapse(), *[(0.2, 0.5)] * 5, *[(0.0, 0.95)] * 9) == []
+    assert entropies(EntropyCollapse(), *[(0.0, 0.5)] * 9) == []
+
+
 # Streaks
 
 
 def test_a_streak_warns_once_and_again_after_as_many_rows_without() -> None:
-    rule = Streak(2, lambda row: row.get("bad"), "step {step}, {rows} rows")
-    bad = [1, 1, 1, 0, 1, 1, 0, 0, 1, 1]
-    warned = [rule.observe(step, {"bad": value}) for step, value in enumerate(bad)]
+    figure = "figure {mean:.1f}"
+    rule = Streak(2, lambda row: row.get("x"), lambda x: x > 0, figure, "step {step}, {mean}")
+    bad = [1, 3, 1, 0, 1, 1, 0, 0, 1, 1]
+    warned = [rule.observe(step, {"x": value}) for step, value in enumerate(bad)]
     assert [step for step, words in enumerate(warned) if words] == [1, 9]
-    assert warned[1] == "step 1, 2 rows"
-    assert rule.observe(10, {}) is None
+    # The mean of 1 and 3.
+    assert warned[1] == "step 1, 2.0"
+    assert rule.observe(10, {}) is None and rule.holds() and rule.figure() == "figure 1.0"
 
 
 PRICED = {"train/reward": 0.1, "train/billed": 0.2, "train/task_reward": 0.5, "train/price": 2.0}
 HEALTHY = {
     **PRICED,
     "train/accuracy": 0.5,
+    "train/entropy": 0.5,
+    "train/truncated_replies": 0.1,
+    "train/cut_rate": 0.1,
+    "train/truncated_rate": 0.1,
     "learner/steps": 4.0,
+    "learner/grad_norm": 0.3,
+    "learner/learning_rate": 1e-4,
+    "learner/ratio_min": 0.6,
+    "learner/ratio_max": 2.0,
+    "learner/approx_kl": 0.001,
+    "learner/mismatch_kl": 0.001,
+    "learner/masked_share": 0.01,
     "learner/groups_without_contrast": 0.2,
     "learner/skipped_steps": 0.0,
     "learner/charge_factor": 0.25,
@@ -167,12 +206,23 @@ HEALTHY = {
     [
         ({"learner/steps": 0.0}, 3, "no reply had a token to learn from"),
         ({"learner/groups_without_contrast": 1.0}, 5, "nothing to compare"),
-        ({"train/accuracy": 0.05}, 10, "too few to learn from"),
-        ({"learner/skipped_steps": 1.0}, 1, "optimizer steps were skipped"),
-        ({"learner/changed_weights": 0.4}, 1, "less than half of the weights"),
+        ({"train/accuracy": 0.05}, 10, "only 5.0% of the episodes were solved"),
+        ({"train/truncated_replies": 0.9}, 5, "90% of the replies were stopped by their limit"),
+        ({"train/cut_rate": 0.6}, 5, "60% of the messages were over budget"),
+        ({"train/truncated_rate": 0.7}, 5, "70% of the episodes were cut short"),
+        ({"learner/skipped_steps": 2.0}, 1, "2 optimizer steps were skipped"),
+        ({"learner/changed_weights": 0.4}, 1, "changed only 40% of the weights"),
+        ({"learner/grad_norm": 0.0}, 3, "the gradient of the last 3 updates vanished"),
+        ({"learner/learning_rate": 0.0}, 3, "learner.decay_updates"),
+        ({"learner/mismatch_kl": 0.02}, 3, "0.02 nats a token apart"),
+        ({"learner/masked_share": 0.8}, 3, "left 80% of the tokens out"),
+        # 1 / 0.04 = 25 is further from 1 than 2.0.
+        ({"learner/ratio_min": 0.04}, 3, "a factor of 10 (25 on average)"),
+        ({"learner/ratio_max": 12.0}, 3, "a factor of 10 (12 on average)"),
+        ({"learner/approx_kl": 0.3}, 3, "moved the policy by 0.3 nats a token"),
         ({"learner/moved_fraction": 0.0}, 3, "every importance ratio"),
         ({"learner/clip_fraction/9-32": 0.0}, 10, "only replies of one or two tokens"),
-        ({"learner/charge_factor": 0.001}, 10, "less than 1% of the price"),
+        ({"learner/charge_factor": 0.001}, 10, "0.10% of the price was charged"),
     ],
 )
 def test_every_streak_has_its_rule(wrong, rows, words) -> None:
@@ -192,13 +242,47 @@ def test_an_environment_without_bills_is_named_once() -> None:
     assert Rules(Context(charge_power=0.0)).observe(1, {"train/reward": 1.0}) == []
 
 
-def test_a_price_above_the_reward_gets_a_warning_if_always_charged() -> None:
-    dear = {**HEALTHY, "train/billed": 0.6}
-    always, by_rate = Rules(Context(charge_power=0.0)), Rules(Context(charge_power=2.0))
-    warnings = [always.observe(step, dear) for step in range(5)]
-    assert [len(each) for each in warnings] == [0, 0, 0, 0, 1]
-    assert "cost more than it earned" in warnings[-1][0]
-    assert all(by_rate.observe(step, dear) == [] for step in range(5))
+@pytest.mark.parametrize(
+    ("context", "billed", "over"),
+    [
+        # 0.6 - 0.5.
+        (Context(charge_power=0.0), 0.6, "0.10"),
+        # Charged 0.25 x 2.4 = 0.6; and 0.25 x 1.9 = 0.475 is less than the 0.5 earned.
+        (Context(charge_power=2.0), 2.4, "0.10"),
+        (Context(charge_power=2.0), 1.9, None),
+        # Half of the episodes are solved: 0.5 x 1.2 = 0.6, and 0.5 x 0.9 = 0.45.
+        (Context(charge_power=0.0, only_solved=True), 1.2, "0.10"),
+        (Context(charge_power=0.0, only_solved=True), 0.9, None),
+    ],
+)
+def test_a_charge_above_the_earnings_gets_a_warning(context, billed, over) -> None:
+    rules = Rules(context)
+    warnings = [rules.observe(step, {**HEALTHY, "train/billed": billed}) for step in range(5)]
+    assert [len(each) for each in warnings] == [0, 0, 0, 0, int(over is not None)]
+    assert not over or f"charged {over} more than it earned" in warnings[-1][0]
+
+
+def test_a_gradient_of_zero_is_fine_where_nothing_is_to_learn() -> None:
+    rules = Rules(Context())
+    flat = {"learner/grad_norm": 0.0, "learner/groups_without_contrast": 1.0}
+    warnings = [warning for step in range(9) for warning in rules.observe(step, flat)]
+    assert len(warnings) == 1 and "nothing to compare" in warnings[0]
+
+
+def test_the_context_is_read_from_a_configuration_and_doubts_it() -> None:
+    learner = {"charge_power": 2, "objective": {"importance_sampling_level": "token"}}
+    settings = {"learner": learner, "env": {"reward": {"when": "solved"}}}
+    assert context_of(settings) == Context(True, 2, True)
+    assert context_of({"learner": {"charge_power": "much"}, "env": 3}) == Context(False, None)
+
+
+def test_a_state_of_a_version_with_fewer_rules_is_continued() -> None:
+    rules = Rules(Context(charge_power=2.0))
+    state = {name: each for name, each in rules.state_dict().items() if name == "no_contrast"}
+    state["no_contrast"] = {"length": 4, "calm": 0, "warned": False}
+    rules.load_state_dict(state)
+    (warning,) = rules.observe(5, {"learner/groups_without_contrast": 1.0})
+    assert "nothing to compare" in warning
 
 
 def test_without_a_ratio_it_is_not_watched() -> None:
