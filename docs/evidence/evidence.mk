@@ -365,5 +365,10 @@ evidence-tables: .venv/installed  ## write the tables of docs/results/ from the 
 evidence-pictures: .venv/installed  ## draw the trainings of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py
 
+# The run of the README.
+evidence-recording: .venv/installed  ## record `laconic watch` on the run of the README
+	$(BIN)/laconic train resume=true hydra.run.dir=$(EVIDENCE)/quickstart
+	$(BIN)/python docs/evidence/recording.py $(EVIDENCE)/quickstart docs/pictures/watch.svg
+
 evidence-reports: .venv/installed  ## make docs/evidence/reports/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/reports.py

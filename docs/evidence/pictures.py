@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
+from figures import compared, over_seeds
 from matplotlib.axes import Axes
-from rows import HERE, updates
+from rows import HERE, Row, intervals, read, table, updates
 
-from laconic.experiments.reporting.look import PALETTE, draw, in_percent
+from laconic.experiments.reporting.look import (
+    INK,
+    MUTED,
+    PALETTE,
+    against_tokens,
+    draw,
+    in_percent,
+    mark,
+)
+from laconic.learners.metrics import Interval
 
 Runs = Sequence[Mapping[str, str]]
 """Runs and their labels; runs of one color share a mapping."""
@@ -109,6 +120,10 @@ REMEDIES: Mapping[str, str] = {
     "apart": "another start",
 }
 """Run of the folder `extinction` -> its remedy against extinction."""
+READ_ON_A_PHONE = 11
+"""Font size of a picture that stands alone, points."""
+Place: TypeAlias = tuple[Interval, Interval]
+"""Tokens said and accuracy."""
 WINDOW = 5
 """Number of updates of a centered mean."""
 
@@ -183,6 +198,81 @@ def programs(*panels: Axes) -> None:
     panels[1].legend(loc="upper right")
 
 
+def place(figures: Mapping[str, Mapping[str, float]]) -> Place:
+    """Return the place of an evaluation or of a mean over seeds."""
+    tokens, accuracy = (
+        Interval(*(figures[name][key] for key in ("mean", "low", "high")), count=0)
+        for name in ("tokens_said", "accuracy")
+    )
+    return tokens, accuracy
+
+
+def mean_place(evaluations: Sequence[Mapping[str, float]]) -> Place:
+    """Return the mean place of seeds with its t-intervals."""
+    names = ("tokens_said", "accuracy")
+    return place({name: over_seeds([row[name] for row in evaluations]) for name in names})
+
+
+def small_team(start: str) -> tuple[Place, Place]:
+    """Return the quickstart's team before and after training under the default price."""
+    rows: list[Row] = [
+        row
+        for row in read("price/runs")
+        if (row["series"], row["start"], row["name"]) == ("quickstart", start, "power 2, price 3")
+    ]
+    before = {
+        name: {"mean": value, "low": np.nan, "high": np.nan}
+        for name, value in rows[0]["before"].items()
+    }
+    return place(before), mean_place([row["after"] for row in rows])
+
+
+def pretrained_team(start: str, runs: Sequence[str]) -> tuple[Place, Place]:
+    """Return a team of SmolLM2 before and after training."""
+    after = [{name: figure["mean"] for name, figure in intervals(run).items()} for run in runs]
+    return place(intervals(start)), mean_place(after)
+
+
+def before_and_after(axes: Axes) -> None:
+    """Draw accuracy against tokens of the teams of the README, before and after training."""
+    wordy = [f"gsm8k_harder/wordy_{seed}_evaluation" for seed in (13, 14, 15)]
+    level_1 = [f"gsm8k_level1/seed_{seed}_evaluation" for seed in (1, 2, 3)]
+    arrows = {
+        "small policy": (small_team("strong"), (79, 101), "o"),
+        "SmolLM2": (pretrained_team("gsm8k_level1/start_evaluation", level_1), (88, 91), "s"),
+        "SmolLM2, harder tasks": (
+            pretrained_team("gsm8k_harder/wordy_start_500_evaluation", wordy),
+            (74, 73),
+            "D",
+        ),
+        "small policy,\nweak start": (small_team("weak"), (92, 46), "^"),
+    }
+    text: Any = {"fontsize": READ_ON_A_PHONE, "color": INK, "va": "center"}
+    for color, (name, ((before, after), at, shape)) in zip(PALETTE, arrows.items(), strict=False):
+        ends = [(tokens.mean, accuracy.mean) for tokens, accuracy in (before, after)]
+        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 7, "shrinkB": 7, "linewidth": 2}
+        axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow)
+        mark(axes, before, (color, shape), "", hollow=True)
+        mark(axes, after, (color, shape), "")
+        axes.text(at[0], at[1] / 100, name, **{**text, "color": color})
+    entries = {row["entry"]: row for row in table("gsm8k_level1/comparison")}
+    others = {
+        "single": ("one agent\nreads all", (3, 88)),
+        "capped": ("SmolLM2 under a hard cap", (46, 1)),
+    }
+    for entry, (name, at) in others.items():
+        metrics = ("tokens_said", "accuracy")
+        figures = {metric: compared(entries[entry], metric) for metric in metrics}
+        mark(axes, place(figures), (MUTED, "X"), "")
+        axes.text(at[0], at[1] / 100, name, **{**text, "color": MUTED})
+    against_tokens(axes, "accuracy")
+    axes.set(xlim=(0, 140), ylim=(-0.04, 1.06))
+    axes.set_title("before (hollow) and after training (filled)", fontsize=READ_ON_A_PHONE + 1)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_fontsize(READ_ON_A_PHONE)
+    axes.tick_params(labelsize=READ_ON_A_PHONE)
+
+
 def named() -> set[str]:
     """Return the rows that the pictures are drawn from."""
     teams = {f"{folder}/{run}" for folder, runs in TEAMS.values() for one in runs for run in one}
@@ -195,6 +285,7 @@ def named() -> set[str]:
 
 def main() -> None:
     """Draw every picture."""
+    (PICTURES / "before_after.png").write_bytes(draw(5.4, 4.2, 1, before_and_after))
     for name, (folder, runs) in TEAMS.items():
         picture = draw(7.6, 6, len(METRICS), partial(team, folder, runs), rows=2)
         (PICTURES / f"{name}.png").write_bytes(picture)

@@ -13,7 +13,7 @@ from places import ROOT
 RECIPES = ROOT / "docs" / "evidence" / "evidence.mk"
 TARGETS = sorted(
     set(re.findall(r"^(evidence-[\w-]+):.*##", RECIPES.read_text(), re.M))
-    - {"evidence-tables", "evidence-pictures", "evidence-reports"}
+    - {"evidence-tables", "evidence-pictures", "evidence-recording", "evidence-reports"}
 )
 RECORDER = """#!/bin/sh
 for word in "$@"; do printf '%s\\037' "$word"; done >> "$RECORDED"
