@@ -364,6 +364,7 @@ evidence-tables: .venv/installed  ## write the tables of docs/results/ from the 
 
 evidence-pictures: .venv/installed  ## draw the trainings of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py
+	$(BIN)/python docs/evidence/scripted.py
 
 # The run of the README.
 evidence-recording: .venv/installed  ## record `laconic watch` on the run of the README
