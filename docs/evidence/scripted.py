@@ -1,6 +1,6 @@
 """Draw what scripted teams do on `signal` and `commons`: make evidence-pictures.
 
-    scripted.py    writes docs/pictures/channel.png and commons.png
+scripted.py    writes docs/pictures/channel.png and commons.png
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ math-verify as its users call it, on the same messages. What ours misjudges goes
 
 from __future__ import annotations
 
+import csv
+import io
 import logging
 import re
 import sys
@@ -47,13 +49,14 @@ _LAYOUT = re.compile(r"\s|\\left|\\right")
 INTRODUCTION = """\
 # Graders
 
-How often the graders of `math` and `gsm8k` are wrong. {rows} gives one message
-in each family that fits its reference answer. Equal forms must be accepted, and wrong ones refused.
-They are equal or wrong by construction. Few real rows have logarithms, empty sets or complements,
-so {own} answers of our own are added. `make graders` measures and writes this page; it needs the
-original files (a folder in `LACONIC_DATA`). Beside ours stands math-verify {version} with its own
-defaults, as `verify(parse(reference), parse(message))`, on one row in {sampled}. It is not made for
-all of this: it does not see the problem, and knows no marks of GSM8K.
+How often the graders of `math` and `gsm8k` are wrong. {rows} gives one message in each family that
+fits its reference answer, equal or wrong by construction; {own} answers of our own are added.
+`make graders` measures and writes this page from the original files (a folder in `LACONIC_DATA`).
+[All families](evidence/graders.csv) are in a table of their own.
+
+Beside ours stands math-verify {version}, as `verify(parse(reference), parse(message))`, on one row
+in {sampled}. It is not made for all of this: it does not see the problem, and knows no marks of
+GSM8K.
 """
 
 
@@ -165,7 +168,7 @@ def _reference(answer: str) -> list[object]:
 def page(
     found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], step: int = 1
 ) -> str:
-    """Return the page: per kind and family the number of messages and the shares of misjudged ones.
+    """Return the page: per kind and benchmark the messages and the shares of misjudged ones.
 
     Args:
         found: the messages.
@@ -176,19 +179,39 @@ def page(
     own = len(math_styles.OWN_ANSWERS)
     text = INTRODUCTION.format(rows=rows, version=version("math-verify"), own=own, sampled=SAMPLED)
     for right, title in ((True, "Equal, and refused"), (False, "Wrong, and accepted")):
-        text += f"\n## {title}\n\n| benchmark | family | messages | {' | '.join(verdicts)} |\n"
-        text += "|---|---|---|" + "---|" * len(verdicts) + "\n"
-        groups: dict[tuple[str, str], list[int]] = {}
-        for index, case in enumerate(found):
-            if case.right == right:
-                name = f"`{case.benchmark}`"
-                for group in (("**all**", ""), (name, "**all**"), (name, case.family)):
-                    groups.setdefault(group, []).append(index)
-        for (benchmark, family), members in groups.items():
-            rates = [_misjudged(found, one, members) for one in verdicts.values()]
-            shares = " | ".join("-" if rate is None else f"{rate:.2%}" for rate in rates)
-            text += f"| {benchmark} | {family} | {len(members)} | {shares} |\n"
+        text += f"\n## {title}\n\n| benchmark | messages | {' | '.join(verdicts)} |\n"
+        text += "|---|---|" + "---|" * len(verdicts) + "\n"
+        for benchmark, family, count, shares in families(found, verdicts, right):
+            if family in ("", "all"):
+                text += f"| {benchmark} | {count} | {' | '.join(shares)} |\n"
     return text + NOTES
+
+
+def table(found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]]) -> str:
+    """Return the shares of all families as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["kind", "benchmark", "family", "messages", *verdicts])
+    for right, kind in ((True, "equal"), (False, "wrong")):
+        for benchmark, family, count, shares in families(found, verdicts, right):
+            writer.writerow([kind, benchmark.strip("*`"), family, count, *shares])
+    return text.getvalue()
+
+
+def families(
+    found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], right: bool
+) -> Iterator[tuple[str, str, int, list[str]]]:
+    """Yield benchmark, family, number of messages and shares of misjudged ones, sums first."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, case in enumerate(found):
+        if case.right == right:
+            name = f"`{case.benchmark}`"
+            for group in (("**all**", ""), (name, "all"), (name, case.family)):
+                groups.setdefault(group, []).append(index)
+    for (benchmark, family), members in groups.items():
+        rates = [_misjudged(found, one, members) for one in verdicts.values()]
+        shares = ["-" if rate is None else f"{rate:.2%}" for rate in rates]
+        yield benchmark, family, len(members), shares
 
 
 def _misjudged(
@@ -221,6 +244,7 @@ def main(data: Path, target: Path, step: int = 1) -> int:
             "math-verify": [next(said) if sampled(case) else None for case in found],
         }
     target.write_text(page(found, verdicts, step), encoding="utf-8")
+    (target.parent / "evidence" / "graders.csv").write_text(table(found, verdicts), "utf-8")
     judged = zip(found, verdicts["ours"], strict=True)
     wrong = [case for case, verdict in judged if verdict != case.right]
     for case in wrong:
