@@ -1,16 +1,19 @@
 """Record training groups in `groups.jsonl`, from which every advantage can be computed by hand.
 
-Every `EVERY` updates one group is written: its turns with token ids and log-probabilities, and its
-sequences with task part T, cost C, charge factor w, center, scale and advantage. When the file
-reaches `MOST_BYTES`, every second group is dropped.
+Every `EVERY` updates one group is written: its turns, and its sequences with task part T, cost C,
+charge factor w, center, scale and advantage. A turn says whether its reply was learned from. For
+each reply token it has the id, the text, and the log-probabilities at sampling and after the
+update. When the file reaches `MOST_BYTES`, every second group is dropped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from transformers import PreTrainedTokenizerBase
 
 from laconic.experiments.run_folder.folder import RunFolder, read_rows, write_atomically
 from laconic.learners.algorithms.base import Learner
@@ -23,6 +26,8 @@ EVERY = 10
 MOST_BYTES = 2_000_000
 """Maximum size of the file, bytes."""
 _DIGITS = 6
+_OfTurns = dict[tuple[int, str, int], list[float]]
+"""Episode, agent and round of a turn -> a number for each of its reply tokens."""
 
 
 def log_group(folder: RunFolder, learner: Learner, groups: Sequence[Group], step: int) -> None:
@@ -39,15 +44,18 @@ def log_group(folder: RunFolder, learner: Learner, groups: Sequence[Group], step
     """
     if not isinstance(learner, GroupLearner) or (step != 1 and step % EVERY):
         return
-    compared = [
-        (group, [sequence for by_group in learner.compared for sequence in by_group[index]])
+    compared = {
+        index: [sequence for by_group in learner.compared for sequence in by_group[index]]
         for index, group in enumerate(groups)
         if group.own
-    ]
+    }
     if not compared:
         return
-    contrast = (pair for pair in compared if any(sequence.advantage for sequence in pair[1]))
-    row = _row(step, *next(contrast, compared[0]))
+    contrast = (
+        index for index, each in compared.items() if any(sequence.advantage for sequence in each)
+    )
+    index = next(contrast, next(iter(compared)))
+    row = _row(step, groups[index], compared[index], learner, learner.present_logprobs(index))
     _make_room(folder.groups, len(json.dumps(row)))
     folder.append_group(row)
 
@@ -73,28 +81,89 @@ def _make_room(path: Path, coming: int) -> None:
         write_atomically(path, "".join(every_second))
 
 
-def _row(step: int, group: Group, sequences: Sequence[TokenSequence]) -> dict[str, Any]:
+def token_texts(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
+    """Return the text of each token; together they are about the text of all.
+
+    A token is decoded after the one before it, because some tokenizers drop the space before a
+    first word. A character of several tokens is shown as U+FFFD.
+    """
+    pairs = tokenizer.batch_decode([list(ids[max(i - 1, 0) : i + 1]) for i in range(len(ids))])
+    alone = tokenizer.batch_decode([[token] for token in ids])
+    return [
+        pair.removeprefix(before) if pair.startswith(before) else own
+        for before, pair, own in zip(["", *alone], pairs, alone, strict=False)
+    ]
+
+
+def _row(
+    step: int,
+    group: Group,
+    sequences: Sequence[TokenSequence],
+    learner: GroupLearner,
+    present: Sequence[tuple[TokenSequence, Sequence[float]]],
+) -> dict[str, Any]:
+    after: _OfTurns = {}
+    learned: _OfTurns = {}
+    for sequence, logprobs in present:
+        after |= _by_turn(group, sequence, logprobs)
+    for sequence in sequences:
+        learned |= _by_turn(group, sequence, sequence.behavior_logprobs)
+    tokenizers = learner.tokenizers
     return {
         "step": step,
         "task": group.task,
-        "episodes": [_episode(episode) for episode in group.episodes],
+        "episodes": [
+            _episode(episode, index, tokenizers, learned, after)
+            for index, episode in enumerate(group.episodes)
+        ],
         "sequences": [_sequence(sequence) for sequence in sequences],
     }
 
 
-def _episode(episode: Episode) -> dict[str, Any]:
+def _by_turn(group: Group, sequence: TokenSequence, logprobs: Sequence[float]) -> _OfTurns:
+    """Cut (tokens,) numbers of a sequence into those of its generated replies, by their turn."""
+    parts: _OfTurns = {}
+    end = 0
+    for turn in group.episodes[sequence.episode].turns:
+        if turn.agent != sequence.agent:
+            continue
+        begin = end + len(turn.prompt_ids)
+        end = begin + len(turn.reply_ids)
+        if any(sequence.generated[begin:end]):
+            parts[sequence.episode, turn.agent, turn.round] = list(logprobs[begin:end])
+    return parts
+
+
+def _episode(
+    episode: Episode,
+    index: int,
+    tokenizers: Mapping[str, PreTrainedTokenizerBase],
+    learned: _OfTurns,
+    after: _OfTurns,
+) -> dict[str, Any]:
     return {
         "solved": episode.solved,
         "score": episode.score,
         "answer": episode.answer,
         "task_rewards": {agent: list(x) for agent, x in episode.task_rewards.items()},
         "bills": {agent: list(x) for agent, x in episode.bills.items()},
-        "turns": [_turn(turn) for turn in episode.turns],
+        "turns": [
+            {
+                **_turn(turn, tokenizers.get(turn.agent)),
+                "learned": (index, turn.agent, turn.round) in learned,
+                **_after(after.get((index, turn.agent, turn.round))),
+            }
+            for turn in episode.turns
+        ],
     }
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
-    return {
+def _after(logprobs: Sequence[float] | None) -> dict[str, list[float]]:
+    return {} if logprobs is None else {"logprobs_after": [round(x, _DIGITS) for x in logprobs]}
+
+
+def _turn(turn: Turn, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
         "agent": turn.agent,
         "round": turn.round,
         "message": turn.message,
@@ -107,6 +176,9 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reply_ids": list(turn.reply_ids),
         "logprobs": [round(value, _DIGITS) for value in turn.behavior_logprobs],
     }
+    if tokenizer is not None:
+        row["texts"] = token_texts(tokenizer, turn.reply_ids)
+    return row
 
 
 def _sequence(sequence: TokenSequence) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal
 
+from transformers import PreTrainedTokenizerBase
+
 from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.balance import balanced
@@ -272,6 +274,32 @@ class GroupLearner(PolicyLearner):
         self._advantages.observe(returns, keys)
         balance = {"silence_balance": fmean(factors)} if factors else {}
         return steps, {**comparison_metrics(self.compared), **balance}
+
+    @property
+    def tokenizers(self) -> dict[str, PreTrainedTokenizerBase]:
+        """Tokenizer of each trained agent."""
+        return {
+            agent: trainer.policy.tokenizer
+            for trainer in self._trainers
+            for agent in trainer.agents
+        }
+
+    def present_logprobs(self, index: int) -> list[tuple[TokenSequence, tuple[float, ...]]]:
+        """Return the sequences of a group of the last update, and log-probabilities of now.
+
+        Those are (tokens,) long, and 0 where a token was not generated. Empty with sharded weights,
+        which one process cannot run alone.
+
+        Args:
+            index: index of the group in the update.
+        """
+        if self._processes.sharded:
+            return []
+        return [
+            pair
+            for trainer, by_group in zip(self._trainers, self.compared, strict=True)
+            for pair in zip(by_group[index], trainer.logprobs(by_group[index]), strict=True)
+        ]
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}

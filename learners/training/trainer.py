@@ -176,6 +176,17 @@ class Trainer:
             rows[-1]["changed_weights"] = fraction
         return rows
 
+    def logprobs(self, sequences: Sequence[TokenSequence]) -> list[tuple[float, ...]]:
+        """Return the log-probabilities of generated tokens under the present, whole weights.
+
+        Each is (tokens,) long, and 0 where a token was not generated.
+        """
+        policy, tokens = self.policy, self.settings.microbatch_tokens
+        with policy.computing():
+            temperature = policy.sampling.temperature
+            present = recomputed(policy.model, sequences, policy.pad_id, temperature, tokens)
+        return [sequence.behavior_logprobs for sequence in present]
+
     def state_dict(self) -> dict[str, Any]:
         """Return weights (of an adapter alone), optimizer and reference; sharded as they are."""
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}

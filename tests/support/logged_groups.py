@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+
 from laconic.learners.advantages.credit import own
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.distributed.processes import SINGLE_PROCESS
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.training.sequences import sequences_of
+from laconic.learners.training.sequences import TokenSequence, sequences_of
 
 
 def episode(solved: bool, tokens: int) -> Episode:
@@ -27,10 +31,34 @@ FLAT = Group("t", (episode(False, 10), episode(False, 10)))
 CONTRAST = Group("t", (episode(True, 10), episode(False, 30)))
 
 
+class Tokenizer:
+    """Token 2 is the word "so"."""
+
+    def batch_decode(self, rows: list[list[int]]) -> list[str]:
+        return ["".join(" so" if token == 2 else "?" for token in row) for row in rows]
+
+
+class Trainer:
+    """Trainer after an update that added 0.1 to the log-probability of every generated token."""
+
+    agents = ("s_0",)
+    policy = SimpleNamespace(tokenizer=Tokenizer())
+
+    def logprobs(self, sequences: Sequence[TokenSequence]) -> list[tuple[float, ...]]:
+        return [
+            tuple(
+                value + 0.1 if generated else 0.0
+                for value, generated in zip(each.behavior_logprobs, each.generated, strict=True)
+            )
+            for each in sequences
+        ]
+
+
 def learner(*groups: Group) -> GroupLearner:
     """What an update of one policy has left, without the update."""
     made = GroupLearner.__new__(GroupLearner)
     unscaled = Advantages(scale="none")
+    made._trainers, made._processes = [Trainer()], SINGLE_PROCESS
     made.compared = [
         [sequences_of(each, credit=own, advantages=unscaled, charge_power=1.0) for each in groups]
     ]

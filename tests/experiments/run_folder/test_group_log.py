@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from logged_groups import CONTRAST, FLAT, learner
+from small_models import tiny_tokenizer  # noqa: F401 - a fixture
 
 from laconic.experiments.run_folder import group_log
 from laconic.experiments.run_folder.folder import RunFolder, read_rows
-from laconic.experiments.run_folder.group_log import log_group, nearest
+from laconic.experiments.run_folder.group_log import log_group, nearest, token_texts
 from laconic.learners.episode import Group
 
 
@@ -26,6 +27,34 @@ def test_a_group_with_contrast_is_written_in_the_first_update_and_every_tenth(tm
     assert second["advantage"] == pytest.approx(-0.7)
     turn = rows[0]["episodes"][0]["turns"][0]
     assert (turn["reply_ids"], turn["logprobs"]) == ([2] * 10, [-0.123457] * 10)
+    # -0.123456789 + 0.1.
+    assert turn["learned"] is True
+    assert (turn["texts"], turn["logprobs_after"]) == ([" so"] * 10, [-0.023457] * 10)
+
+
+def test_the_texts_of_tokens_are_those_behind_the_token_before(tiny_tokenizer) -> None:  # noqa: F811
+    ids = tiny_tokenizer("Ann has 12 apples.")["input_ids"]
+    texts = token_texts(tiny_tokenizer, ids)
+    assert len(texts) == len(ids) > 4 and "".join(texts) == tiny_tokenizer.decode(ids)
+    assert token_texts(tiny_tokenizer, ()) == []
+
+
+def test_a_real_update_leaves_the_log_probabilities_before_and_after_it(
+    run, small, tmp_path
+) -> None:
+    outcome = run("train", *small, "train.steps=1", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    (row,) = read_rows(tmp_path / "run" / "groups.jsonl")
+    turns = [turn for episode in row["episodes"] for turn in episode["turns"]]
+    assert turns and all(len(turn["texts"]) == len(turn["reply_ids"]) for turn in turns)
+    pairs = [
+        (before, after)
+        for turn in turns
+        for before, after in zip(turn["logprobs"], turn["logprobs_after"], strict=True)
+    ]
+    # The update moved the tokens, and not far.
+    assert any(before != after for before, after in pairs)
+    assert all(abs(before - after) < 1.0 for before, after in pairs)
 
 
 def test_a_group_of_another_run_is_not_written_and_a_flat_one_only_alone(tmp_path) -> None:
