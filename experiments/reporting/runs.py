@@ -144,7 +144,7 @@ def _corners(floors: Any) -> dict[str, list[tuple[float, float]]]:
 def read_interval(entry: Any) -> Interval | None:
     """Read an interval from JSON; a missing end is NaN. Return None without a mean."""
     has_mean = isinstance(entry, dict) and _number(entry.get("mean")) is not None
-    return _read(Interval, entry) if has_mean else None
+    return read_record(Interval, entry) if has_mean else None
 
 
 def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
@@ -156,10 +156,10 @@ def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
 def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
     """Read a transcript from JSON; None without its step or its task."""
     identified = _number(row.get("step")) is not None and "task" in row
-    return _read(Transcript, row) if identified else None
+    return read_record(Transcript, row) if identified else None
 
 
-def _read(kind: type[T], row: Mapping[str, Any]) -> T:
+def read_record(kind: type[T], row: Mapping[str, Any]) -> T:
     """Read the fields of a record from JSON; a missing or mistyped value is empty or None."""
     return kind(
         **{field.name: _READ[str(field.type)](row.get(field.name)) for field in fields(kind)}
@@ -242,9 +242,10 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "float | None": _number,
     "bool | None": lambda value: value if isinstance(value, bool) else None,
     "Mapping[str, tuple[float, ...]]": _ledgers,
+    "tuple[float, ...]": lambda value: tuple(map(_READ["float"], _list(value))),
     "tuple[str, ...]": lambda value: tuple(map(str, _list(value))),
     "tuple[Said, ...]": lambda value: tuple(
-        _read(Said, turn) for turn in _list(value) if isinstance(turn, dict)
+        read_record(Said, turn) for turn in _list(value) if isinstance(turn, dict)
     ),
 }
 """Annotation of a field -> function that reads its value from any JSON value."""

@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from laconic.experiments.command_line import programs
 from laconic.experiments.reporting.curves import curves
 from laconic.experiments.reporting.facts import facts, title
+from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, group_of
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run, Transcript, goal
@@ -126,6 +127,9 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         tiles=_tiles(run),
         drawn=pictures,
         sections=sections,
+        group=group_of(run.folder),
+        colorings=COLORINGS,
+        legends=LEGENDS,
         columns=COLUMNS,
         rows=rows(run),
         pairs=pairs(run),

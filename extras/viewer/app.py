@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -17,8 +18,10 @@ from textual.content import Content
 from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from laconic.envs.dialogue.reward import Reward
+from laconic.experiments.reporting.group_view import COLORINGS, group_of
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.extras.viewer.episodes import Episodes, Filter, Solved, cost, score, verdict
+from laconic.extras.viewer.groups import draw
 
 COLUMNS = ("step", "task", "", "score", "tokens", "silent")
 SECONDS = 1.0
@@ -47,6 +50,7 @@ class Viewer(App[None]):
         Binding("left_square_bracket", "step(-1)", "step before", key_display="["),
         Binding("right_square_bracket", "step(1)", "step after", key_display="]"),
         Binding("v", "view", "next agent's view"),
+        Binding("g", "group", "group / color"),
         Binding("f", "follow", "follow"),
         Binding("slash", "search", "search", key_display="/"),
         Binding("escape", "clear", "all", show=False),
@@ -64,6 +68,8 @@ class Viewer(App[None]):
         """Episodes in the table, in its order."""
         self.follows = False
         """True if each new episode is selected."""
+        self.coloring = next(iter(COLORINGS))
+        """Coloring of the tokens of a group."""
         self._count = 0
         self._agents: list[str] = []
 
@@ -76,7 +82,7 @@ class Viewer(App[None]):
         with Horizontal(id="body"):
             yield DataTable(id="episodes", cursor_type="row", zebra_stripes=True)
             with Vertical():
-                yield Tabs(Tab("conversation", id="all"), id="views")
+                yield Tabs(Tab("conversation", id="all"), Tab("group", id="group"), id="views")
                 with VerticalScroll():
                     yield Static(id="episode", markup=False)
         yield Footer()
@@ -150,7 +156,19 @@ class Viewer(App[None]):
 
     def action_view(self) -> None:
         """Show the view of the next agent, and after the last one the conversation."""
-        self.query_one(Tabs).action_next_tab()
+        tabs = self.query_one(Tabs)
+        tabs.action_next_tab()
+        if tabs.active == "group":
+            tabs.active = "all"
+
+    def action_group(self) -> None:
+        """Show the training group of about the same step, and then its next coloring."""
+        tabs = self.query_one(Tabs)
+        if tabs.active == "group":
+            names = [*COLORINGS]
+            self.coloring = names[(names.index(self.coloring) + 1) % len(names)]
+            self._show()
+        tabs.active = "group"
 
     def action_follow(self) -> None:
         """Start or stop to select each new episode."""
@@ -210,20 +228,25 @@ class Viewer(App[None]):
     def _show(self) -> None:
         """Show the selected episode in the selected view."""
         episode = self.chosen
-        text = Text("no episode" if self.episodes.all else "no episode yet")
-        if episode is not None:
+        text: RenderableType = Text("no episode" if self.episodes.all else "no episode yet")
+        pane = self.query_one("#episode", Static)
+        if self.query_one(Tabs).active == "group":
+            group = group_of(self.episodes.folder, None if episode is None else episode.step)
+            text = draw(group, self.coloring, pane.size.width)
+        elif episode is not None:
             reward = self.episodes.reward(episode.step)
             names = agents(episode)
             agent = self._views(names)
             text = view(episode, agent, reward) if agent else conversation(episode, reward)
-        self.query_one("#episode", Static).update(text)
+        pane.update(text)
 
     def _views(self, names: list[str]) -> str:
         """Add a tab for each agent; return the selected agent, empty for the conversation."""
         tabs = self.query_one(Tabs)
         for name in names:
             if name not in self._agents:
-                tabs.add_tab(Tab(Content(name), id=f"agent-{len(self._agents)}"))
+                tab = Tab(Content(name), id=f"agent-{len(self._agents)}")
+                tabs.add_tab(tab, before="group")
                 self._agents.append(name)
         place = tabs.active.removeprefix("agent-")
         agent = self._agents[int(place)] if place.isdigit() else ""

@@ -3,14 +3,15 @@
     laconic watch outputs/mine
 
 The left side lists the episodes of all evaluations. The right side shows the selected one: its
-messages and their costs, and in further tabs the texts that each agent read. New
-episodes appear as the run writes them. It needs `textual` (`pip install "laconic[watch]"`).
+messages and their costs, in further tabs the texts that each agent read, and the training group of
+about the same step. New episodes appear as the run writes them. It needs `textual`
+(`pip install "laconic[watch]"`).
 
     s     solved, unsolved or all        v     view of the next agent
     i     with silence                   /     search
     c     failed in silence              f     follow the newest episode
-    [ ]   previous or next evaluation    Esc   all episodes
-    q     quit
+    [ ]   previous or next evaluation    g     training group; again: next color of its tokens
+    q     quit                           Esc   all episodes
 """
 
 from __future__ import annotations

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 
 import pytest
+from logged_groups import CONTRAST, learner
+from rich.console import Console
 
 pytest.importorskip("textual", reason="needs the extra 'watch'")
 
 from textual.widgets import Input, Static, Tab, Tabs  # noqa: E402
 
+from laconic.experiments.run_folder.folder import RunFolder  # noqa: E402
+from laconic.experiments.run_folder.group_log import log_group  # noqa: E402
 from laconic.extras.viewer.app import Viewer  # noqa: E402
 
 
@@ -88,7 +93,40 @@ def test_each_agents_view_is_a_tab(use):
         assert "what solver_0" in text(app)
         await pilot.press("v")
         assert text(app).startswith("step 0, task b")
-        assert app.query_one(Tabs).tab_count == 4
+        assert app.query_one(Tabs).tab_count == 5
+
+    use(do)
+
+
+def test_a_training_group_is_a_tab_whose_colors_change_with_the_same_key(use, folder):
+    log_group(RunFolder(folder), learner(CONTRAST), (CONTRAST,), 10)
+
+    def drawn(app):
+        console = Console(width=80, file=io.StringIO(), color_system="truecolor")
+        with console.capture() as capture:
+            console.print(app.query_one("#episode", Static).content)
+        return capture.get()
+
+    async def do(app, pilot):
+        await pilot.press("g")
+        first = drawn(app)
+        assert app.query_one(Tabs).active == "group"
+        for part in ("update 10, task t: 2 episodes", "log-probability", "episode 1: not solved"):
+            assert part in first
+        # T, C, X and A of the first episode.
+        assert "1.00  0.40  0.80   0.70" in first
+        await pilot.press("g")
+        assert app.coloring == "ratio" and "about 1" in drawn(app)
+        await pilot.press("g", "g", "g")
+        assert app.coloring == "logprob" and drawn(app) == first
+
+    use(do)
+
+
+def test_without_a_training_group_the_tab_says_so(use):
+    async def do(app, pilot):
+        await pilot.press("g")
+        assert "no training group yet" in text(app)
 
     use(do)
 
@@ -207,7 +245,7 @@ def test_the_name_of_an_agent_is_text_and_nothing_else(use, folder, monkeypatch,
 
     async def do(app, pilot):
         labels = [tab.label.plain for tab in app.query(Tab)]
-        assert labels == ["conversation", shown_name, "helper_1", "solver_0"]
+        assert labels == ["conversation", shown_name, "helper_1", "solver_0", "group"]
         await pilot.click("#agent-0")
         assert app.is_running and text(app).startswith(f"what {shown_name} read")
         assert not (folder / "mark.svg").exists()
