@@ -165,7 +165,8 @@ class Benchmark(PromptedTask):
     separator: ClassVar[str] = " "
     """Text between two statements that one agent reads; a line break where they are code."""
     measures: ClassVar[tuple[str, ...]] = ()
-    """Names of the `measures` of every score; `env.reward.multiply_by` takes one of them."""
+    """Names of the `measures` of every score; one may be `env.reward.multiply_by` or
+    `env.reward.measure`."""
     slow: ClassVar[bool] = False
     """True if grading waits for other processes; rollouts then grade many episodes at a time."""
 

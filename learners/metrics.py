@@ -57,6 +57,11 @@ GLOSSARY: Mapping[str, str] = {
 }
 """Meaning of each metric, in one or two sentences."""
 MEASURES: Mapping[str, str] = {
+    "stated": "Share of answers in the form that the instructions ask for, such as `#### 12`.",
+    "strict": (
+        "Accuracy that counts answers in that form only. Accuracy also reads answers in other"
+        " forms, so what `strict` alone gains is form."
+    ),
     "source_overlap": (
         "Share of the words of a text (without stop-words) that also occur in its source."
     ),

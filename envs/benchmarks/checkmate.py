@@ -93,11 +93,11 @@ class Checkmate(MarkedAnswers):
         from laconic.envs.families.chess.search import mates
 
         board = chess.Board(task.details["fen"])
-        move = majority(move_in(board, text) for text in answers.values())
-        if move is None:
-            return Score(0.0, False, "")
-        solved = mates(board, move)
-        return Score(float(solved), solved, board.san(move))
+        votes = {text: move_in(board, text) for text in answers.values()}
+        move = majority(votes[text] for text in answers.values())
+        solved = move is not None and mates(board, move)
+        form = self._form(answers, (text for text in votes if votes[text] == move), solved)
+        return Score(float(solved), solved, board.san(move) if move else "", measures=form)
 
 
 def _target(row: Row, where: str) -> str:

@@ -64,6 +64,7 @@ class MATH(MarkedAnswers):
         "critic": "If the answer is wrong, say in one short sentence what is wrong.",
     }
     slow = True
+    mark = r"\boxed"
 
     generator = staticmethod(generate)
     commitment = staticmethod(commitment)
@@ -81,17 +82,19 @@ class MATH(MarkedAnswers):
         counts. An expression copied from the problem is no answer, unless it is the reference
         itself: a repetition of the problem would equal it.
         """
-        stated = [stated_answer for text in answers.values() if (stated_answer := answer_in(text))]
-        votes = [plain(answer) for answer in stated]
-        chosen = majority(votes)
+        given = {text: answer for text in answers.values() if (answer := answer_in(text))}
+        votes = {text: plain(answer) for text, answer in given.items()}
+        chosen = majority(votes[text] for text in answers.values() if text in votes)
         if chosen is None:
-            return Score(0.0, False, "", {"graded_by": "no answer"})
-        answer = stated[votes.index(chosen)]
+            return Score(0.0, False, "", {"graded_by": "no answer"}, self._form(answers, (), False))
+        graded = [text for text, vote in votes.items() if vote == chosen]
+        answer = given[graded[0]]
         verdict = grade(task.answer, answer)
         right, how = verdict.right, str(verdict.how)
         if right and how == "math-verify" and _echoes(task, answer):
             right, how = False, "copied"
-        return Score(float(right), right, chosen, {"graded_by": how})
+        form = self._form(answers, graded, right)
+        return Score(float(right), right, chosen, {"graded_by": how}, form)
 
     def exempt(self, message: str, task: Task) -> str:
         r"""`\boxed{12}`: a number in its plain form, or the expression without words in it.

@@ -218,7 +218,8 @@ class DialogueEnv(TeamEnv):
         )
         self.holders, self.joint = roster.holders, roster.joint
         self.information: Information = choice("env.information", information, ("full", "split"))
-        choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
+        for key in ("multiply_by", "measure"):
+            choice(f"env.reward.{key}", getattr(self.reward, key), (None, *benchmark.measures))
         self.stop_at = number("env.stop_at", stop_at, optional=True)
         self.agree_at = number("env.agree_at", agree_at, above=0, highest=1, optional=True)
         if self.agree_at is not None and (self.joint or len(self.answering) < 2):
@@ -245,7 +246,8 @@ class DialogueEnv(TeamEnv):
 
     def _max_reward(self, reward: Reward) -> float:
         # With `paid=round` every round pays the score. A measure that multiplies it is a share.
-        return self.benchmark.max_reward * (self.rounds if reward.paid == "round" else 1)
+        highest = self.benchmark.max_reward if reward.measure is None else 1.0
+        return highest * (self.rounds if reward.paid == "round" else 1)
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
@@ -284,8 +286,12 @@ class DialogueEnv(TeamEnv):
         return Outcome(pay, score, ended_by, comments)
 
     def _score(self) -> Score:
-        score, name = self._referee.score(), self._reward.multiply_by
-        return score if name is None else replace(score, value=score.value * score.measures[name])
+        score, reward = self._referee.score(), self._reward
+        if reward.measure is not None:
+            return replace(score, value=score.measures[reward.measure])
+        if reward.multiply_by is not None:
+            return replace(score, value=score.value * score.measures[reward.multiply_by])
+        return score
 
     def _free_tokens(self) -> dict[str, int]:
         """Return the tokens of each message that state an answer and cost nothing."""

@@ -50,6 +50,9 @@ class Reward:
     multiply_by: str | None = None
     """Measure of the answers that multiplies the benchmark's score, such as `source_overlap` of
     `tldr` and `arxiv`; None for none. Whether a task counts as solved does not change."""
+    measure: str | None = None
+    """Measure that pays in place of the score, as a control: `stated` pays for the form of an
+    answer alone. None: the score pays. Whether a task counts as solved does not change."""
 
     def __post_init__(self) -> None:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
@@ -65,6 +68,11 @@ class Reward:
         choice("env.reward.when", self.when, ("always", "solved"))
         choice("env.reward.paid", self.paid, ("end", "round"))
         flag("env.reward.exempt_answer", self.exempt_answer)
+        if self.measure is not None and self.multiply_by is not None:
+            raise SettingError(
+                "expected one of env.reward.measure and env.reward.multiply_by; got"
+                f" {self.measure} and {self.multiply_by}"
+            )
 
     def bills_and_charges(
         self, tokens: Mapping[str, float]

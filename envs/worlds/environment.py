@@ -94,7 +94,8 @@ class WorldEnv(TeamEnv):
         }
         rounds = whole("rounds of the world", world.rounds, 1)
         budget, reward = budget or Budget(), reward or Reward()
-        choice("env.reward.multiply_by of a world", reward.multiply_by, (None,))
+        for key in ("multiply_by", "measure"):
+            choice(f"env.reward.{key} of a world", getattr(reward, key), (None,))
         seats = world.team if team is None else team
         roster = Roster.of(seats, topology, "all", "majority", rounds)
         super().__init__(

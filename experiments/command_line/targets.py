@@ -43,6 +43,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "env.tokens_left": "all",
         "env.reward.thought_weight": 1.0,
         "env.reward.multiply_by": None,
+        "env.reward.measure": None,
         "agent.lora.rank": 16,
         "agent.lora.alpha": 32.0,
         "agent.lora.target_modules": "all-linear",

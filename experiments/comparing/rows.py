@@ -21,6 +21,7 @@ SECONDS = "seconds"
 """Name of the figure for the time per episode, seconds."""
 FIGURES = (
     "accuracy",
+    "strict",
     "score",
     "tokens_said",
     "tokens_read",

@@ -15,6 +15,8 @@ from laconic.learners.metrics import Interval
 
 LABELS = {
     "accuracy": "accuracy",
+    "strict": "accuracy, strict form",
+    "stated": "answers in that form",
     "score": "score",
     "reward": "task reward less bills",
     "task_reward": "task reward",
@@ -34,7 +36,9 @@ LABELS = {
 }
 """Metric name -> label, in the order of tables."""
 SHARES = frozenset(
-    name for name in LABELS if name.endswith(("_rate", "informed", "told")) or name == "accuracy"
+    name
+    for name in LABELS
+    if name.endswith(("_rate", "informed", "told")) or name in ("accuracy", "strict", "stated")
 )
 """Metrics from 0 to 1 that are shown in percent."""
 NOTHING = "–"

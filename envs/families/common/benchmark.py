@@ -113,8 +113,15 @@ class FamilyBenchmark(Benchmark):
 
 
 class MarkedAnswers(FamilyBenchmark):
-    """Tasks whose answer stands behind a mark, as in `#### 12`."""
+    """Tasks whose answer stands behind a mark, as in `#### 12`.
 
+    Graders are lenient: they also read other marks and, without one, the last answer that a text
+    mentions. Two measures of every score show what of it is form (`_form`).
+    """
+
+    measures = ("stated", "strict")
+    mark: ClassVar[str] = "####"
+    """Mark that the instructions ask for."""
     commitment: ClassVar[Callable[..., tuple[str, str] | None]]
     """Function from a text to its last mark, letter for letter, and the answer in plain form."""
     answers_vary_in_length: ClassVar[bool] = False
@@ -125,6 +132,25 @@ class MarkedAnswers(FamilyBenchmark):
         """Return the last mark of a message with an answer in it, letter for letter."""
         mark = self.commitment(message)
         return mark[0] if mark else None
+
+    def _form(
+        self, answers: Mapping[str, str], graded: Iterable[str], solved: bool
+    ) -> dict[str, float]:
+        """Return the measures of the form of answers.
+
+        Args:
+            answers: message of each answering agent.
+            graded: messages that give the graded answer.
+            solved: whether that answer is right.
+
+        Returns:
+            `stated`, the share of agents whose message has an answer behind the mark asked for, and
+            `strict`, 1.0 if the task is solved and one of the graded messages has its answer there.
+        """
+        texts = list(answers.values())
+        stated = [text for text in texts if self.mark in (self.committed(text) or "")]
+        strict = solved and not set(stated).isdisjoint(graded)
+        return {"stated": len(stated) / max(1, len(texts)), "strict": float(strict)}
 
     def exempt(self, message: str, task: Task) -> str:
         """Return the answer behind its plainest mark, `#### 12`, whatever else the mark holds."""
@@ -143,9 +169,11 @@ class ShortAnswers(MarkedAnswers):
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the answer that most agents give to the reference, exactly."""
-        answer = majority(map(self.answer_in, answers.values()))
+        votes = {text: self.answer_in(text) for text in answers.values()}
+        answer = majority(votes[text] for text in answers.values())
         solved = answer is not None and answer == self.plain(task.answer)
-        return Score(float(solved), solved, answer or "")
+        form = self._form(answers, (text for text in votes if votes[text] == answer), solved)
+        return Score(float(solved), solved, answer or "", measures=form)
 
     @staticmethod
     def plain(answer: str, /) -> str | None:

@@ -10,7 +10,7 @@ from written import scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.gsm8k import BENCHMARK, GSM8K
-from laconic.envs.errors import SourceError
+from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -162,3 +162,20 @@ def test_the_environment_deals_a_generated_task() -> None:
     env = envs.make("gsm8k", information="split", tasks=5, generator={"level": 3})
     observations, _ = env.reset(seed=0)
     assert set(observations) == set(env.agents)
+
+
+def test_the_form_of_an_answer_can_pay_in_place_of_the_score() -> None:
+    env = envs.make("gsm8k", tasks=1, team={"solver": 1}, rounds=1, reward={"measure": "stated"})
+    right = next(iter(env.tasks.values())).answer
+    outcomes = []
+    for text in (f"#### {right}", f"#### {right}9", f"It is {right}.", ""):
+        env.reset(seed=0)
+        _, rewards, _, _, infos = env.step({"solver_0": text})
+        outcomes.append((rewards["solver_0"], infos["solver_0"]["solved"]))
+    # Only the two answers behind the mark pay, right or wrong; what is solved stays.
+    assert outcomes == [(1.0, True), (1.0, False), (0.0, True), (0.0, False)]
+
+
+def test_one_measure_pays_at_most() -> None:
+    with pytest.raises(SettingError, match="one of env.reward.measure and env.reward.multiply_by"):
+        envs.make("gsm8k", tasks=1, reward={"measure": "stated", "multiply_by": "strict"})

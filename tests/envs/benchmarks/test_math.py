@@ -372,3 +372,18 @@ def test_the_problems_own_expression_dressed_up_is_no_answer(dressed):
     score = BENCHMARK.score(task, {"solver_0": rf"\boxed{{{dressed}}}"})
     assert (score.solved, score.detail["graded_by"]) == (False, "copied")
     assert BENCHMARK.score(task, {"solver_0": r"\boxed{\sqrt{18}}"}).solved
+
+
+def test_an_answer_without_the_box_is_right_but_not_strictly() -> None:
+    def strict(*texts: str) -> tuple[bool, dict[str, float]]:
+        score = BENCHMARK.score(task(), {f"solver_{i}": text for i, text in enumerate(texts)})
+        return score.solved, dict(score.measures)
+
+    assert strict(r"\boxed{12}") == (True, {"stated": 1.0, "strict": 1.0})
+    assert strict("#### 12") == (True, {"stated": 0.0, "strict": 0.0})
+    assert strict("hm") == (False, {"stated": 0.0, "strict": 0.0})
+    # 12 wins over 13 with two votes, one of them in a box.
+    assert strict(r"\boxed{13}", "#### 12", r"\boxed{12}") == (
+        True,
+        {"stated": 2 / 3, "strict": 1.0},
+    )

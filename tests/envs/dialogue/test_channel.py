@@ -85,7 +85,7 @@ def test_a_perfect_channel_changes_nothing_and_measures_nothing():
     plain = envs.make("signal", split="evaluation", tasks=9, **SPLIT)
     for env in (plain, signal(9, lose=0.0, mark=True)):
         told = play(env, 3, next(iter(env.tasks)), False, random.Random(0))
-        assert told["measures"].keys() == {"facts_told"}
+        assert told["measures"].keys() == {"facts_told", "stated", "strict"}
         assert env.render() is None
 
 
@@ -125,6 +125,8 @@ def test_a_lost_message_is_charged_and_uses_up_the_budget():
     observations, rewards, terminations, _, infos = env.step({"helper_1": "so it is"})
     assert rewards["helper_1"] == pytest.approx(-0.2) and infos["helper_1"]["tokens_said"] == 2
     assert all(terminations.values()) and infos["solver_0"]["measures"] == {
+        "stated": 0.0,
+        "strict": 0.0,
         "lost_rate": 1.0,
         "facts_told": 0.0,
     }

@@ -51,6 +51,22 @@ def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
     assert score("hm", "yes", "no", answer="yes") == (1.0, True, "yes")
 
 
+def test_measures_tell_a_right_answer_from_its_form() -> None:
+    def form(*texts: str) -> tuple[float, float]:
+        agents = {f"solver_{number}": text for number, text in enumerate(texts)}
+        measures = Own().score(Task("t", "Is it?", (), "no"), agents).measures
+        return measures["stated"], measures["strict"]
+
+    # No message; right without the mark; right and wrong behind it.
+    assert form() == form("") == form("no") == (0.0, 0.0)
+    assert form("#### no") == (1.0, 1.0)
+    assert form("#### yes") == (1.0, 0.0)
+    # Two of three agents use the mark. "no" wins with 2 to 1, once behind the mark.
+    assert form("#### no", "#### yes", "no") == (2 / 3, 1.0)
+    # "no" wins, but the one mark holds the other answer.
+    assert form("no", "#### yes", "no") == (1 / 3, 0.0)
+
+
 def test_what_commits_is_given_as_written_and_what_is_exempt_plainly() -> None:
     own, task = Own(), Task("t", "Is it?", (), "no")
     message = "well, answer:   yes of course"

@@ -221,9 +221,10 @@ def test_multiplied_by_the_overlap_nonsense_earns_nothing_and_drafts_nearly_all(
     assert earned(None, "source_overlap") > 0.9 * earned(None, None)
 
 
-def test_a_measure_that_the_benchmark_does_not_take_is_refused():
-    with pytest.raises(UnknownNameError, match="env.reward.multiply_by"):
-        envs.make("gsm8k", tasks=1, reward={"multiply_by": "source_overlap"})
+@pytest.mark.parametrize("key", ["multiply_by", "measure"])
+def test_a_measure_that_the_benchmark_does_not_take_is_refused(key):
+    with pytest.raises(UnknownNameError, match=f"env.reward.{key}"):
+        envs.make("gsm8k", tasks=1, reward={key: "source_overlap"})
 
 
 def test_the_overlap_with_the_source_is_the_share_of_words_it_has() -> None:
