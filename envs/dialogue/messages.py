@@ -128,14 +128,16 @@ class SilenceWord:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Stop strings for servers: the word as written, and the likeliest other spellings."""
+        """The word as written, and the likeliest other spellings, the likeliest first.
+
+        Servers stop at them. They take four at most, as OpenAI's protocol says; a reply that spells
+        the word in another way is cut when it arrives.
+        """
         if self._brackets is None:
             return (self.word,)
         opening, closing = self._brackets
-        names = (self._core, self._core.lower(), self._core.upper(), self._core.capitalize())
-        forms = ("{}", "{}/", "{} /", "/{}")
-        written = (opening + form.format(name) + closing for form in forms for name in names)
-        return tuple(dict.fromkeys(written))
+        forms = (self._core, f"{self._core}/", f"/{self._core}", self._core.capitalize())
+        return tuple(dict.fromkeys(opening + form + closing for form in forms))
 
     def ends(self, text: str) -> bool:
         """Return whether the word stands in a text."""

@@ -211,6 +211,8 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
     assert body["include_stop_str_in_output"]
     options = {"limit": body["max_tokens"], "temperature": body["temperature"]}
+    if len(body["stop"]) > 4:
+        raise Answer(400, {"error": "stop: at most 4 items"})
     options |= {"seed": body["seed"], "ends": body["stop_token_ids"], "stops": body["stop"]}
     read, ids, logprobs, tops = _completion(server, body["prompt"], model, **options)
     fields: dict[str, Any] = {"token_logprobs": logprobs}
