@@ -101,11 +101,13 @@ def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
 
 
 def choice(option: str) -> list[str]:
-    group, _, name = option.rpartition("/")
+    # An experiment may lie in a folder of its group.
+    split = option.partition if option.startswith("experiment/") else option.rpartition
+    group, _, name = split("/")
     return [f"{group}={name}", *NEEDS.get(option, [])]
 
 
-TRAINING = ("experiment/warm_start",)
+TRAINING = ("experiment/warm_start", "experiment/recipes/")
 """Options that choose a learner, for programs that let one be chosen by a group."""
 COMBINATIONS = [
     (program, option)
@@ -113,7 +115,7 @@ COMBINATIONS = [
     for option in OPTIONS
     # A group may lie in another one (`learner/price`).
     if {option.rpartition("/")[0], option.partition("/")[0]} & groups_of(program)
-    and (option not in TRAINING or program == "train")
+    and (not option.startswith(TRAINING) or program == "train")
     # A hook is for one program.
     and (not option.startswith("hook/") or option == f"hook/{program}")
 ]
