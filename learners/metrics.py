@@ -82,9 +82,13 @@ MEASURES: Mapping[str, str] = {
     "monthly_gini": "Gini coefficient of the units that they took in a month, mean over months.",
     "overuse": "Share of harvests that asked for more than a fair share of the regrowth.",
     "words_per_month": "Words that all agents together said in a month.",
+    "steps_taken": "Steps in which the arms of `boxnet` moved boxes.",
+    "messages": "Messages of an episode of `boxnet`.",
+    "objections": "Objections to drafts of a plan in an episode of `boxnet`.",
+    "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
 }
-"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons is played,
-or messages get lost."""
+"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons or
+`boxnet` is played, or messages get lost."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

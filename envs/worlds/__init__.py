@@ -33,7 +33,7 @@ __all__ = [
     "world",
 ]
 
-_WORLDS = {"commons": ("commons", "Commons")}
+_WORLDS = {"boxnet": ("boxnet", "BoxNet"), "commons": ("commons", "Commons")}
 """Module and class of each world, by name."""
 
 

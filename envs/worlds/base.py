@@ -71,6 +71,8 @@ class TurnView:
     """True if the agent said or did anything before."""
     offered: Sequence[str] = ()
     """Act lines and phrases that make sense now (`World.offered`)."""
+    earlier: str = ""
+    """Text that the agent read before its last turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ TAKEN = (
     *("env.feedback", "env.stop_at"),
     *(f"env.{name}" for name in ("wording", "months", "talk", "talk_rounds", "language", "grant")),
     *("env.universalization", "env.newcomer"),
+    *(f"env.{name}" for name in ("rows", "columns", "steps", "view", "planning", "discussion")),
+    "env.order",
     # The team, without its servers. Code that comes with a model is never run.
     *("agent.model", "agent.revision", "agent.lora.base", "env.expert.model"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),

@@ -14,6 +14,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue.roster import agent_names, role_of
+from laconic.envs.registry import find
+from laconic.envs.task import Benchmark
 from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.team_layouts import (
@@ -27,6 +29,7 @@ from laconic.experiments.session.team_layouts import (
     shared_out,
 )
 
+_MAKE = "laconic.envs.make"
 _SCRIPTED = "laconic.learners.agents.scripted.ScriptedTeam"
 
 
@@ -38,12 +41,14 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
         SettingError: a setting of the environment is outside its range.
     """
     settings = dict(_plain(cfg.env))
-    if cfg.env.get("_target_") == "laconic.envs.make":
+    if _grades_answers(cfg):
         settings = _dialogue(cfg, entry, settings)
-    elif entry.layout != "team" or entry.say or entry.votes:
-        raise Unfit(
-            f"only environments of envs.make can be rearranged; this is {cfg.env.get('_target_')}"
-        )
+    elif entry.layout != "team" or entry.votes:
+        target = cfg.env.get("_target_")
+        name = cfg.env.name if target == _MAKE else target
+        raise Unfit(f"only a dialogue of envs.make can be rearranged or voted on; this is {name}")
+    elif cfg.env.get("_target_") != _MAKE and entry.say:
+        raise Unfit(f"only environments of envs.make take words; this is {cfg.env['_target_']}")
     else:
         settings = changed(settings, entry.env)
     agent = _agent(cfg, entry)
@@ -85,8 +90,11 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
 
 
 def budget_of(cfg: DictConfig) -> int | None:
-    """Return the tokens that every entry may say in an episode; None for no limit."""
-    if not cfg.compare.equal or cfg.env.get("_target_") != "laconic.envs.make":
+    """Return the tokens that every entry may say in an episode; None for no limit.
+
+    Ways to play a world take different numbers of rounds, so they keep the caps of the environment.
+    """
+    if not cfg.compare.equal or not _grades_answers(cfg):
         return None
     if cfg.compare.budget is not None:
         return int(cfg.compare.budget)
@@ -99,6 +107,11 @@ def thoughts_of(cfg: DictConfig) -> int | None:
     if cap is None or budget_of(cfg) is None:
         return None
     return int(cap) * TeamSettings.of(_resolved(cfg.env)).turns
+
+
+def _grades_answers(cfg: DictConfig) -> bool:
+    """Return whether the environment is a dialogue, whose team a layout may rearrange."""
+    return cfg.env.get("_target_") == _MAKE and isinstance(find(cfg.env.name), Benchmark)
 
 
 def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:

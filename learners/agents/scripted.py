@@ -146,7 +146,14 @@ def adapt_world_script(play: WorldScript) -> Script:
     def script(task: Task, request: Request, generator: random.Random) -> str:
         has_spoken = any(reply.message for reply in request.history)
         info = request.info
-        turn = TurnView(request.agent, info["facts"], request.text, has_spoken, info["offered"])
+        turn = TurnView(
+            request.agent,
+            info["facts"],
+            request.text,
+            has_spoken,
+            info["offered"],
+            "\n".join(request.texts),
+        )
         return play(turn, generator)
 
     return script

@@ -21,6 +21,7 @@ WORLDS = {
     "signal": {"team": [{"solver": 1, "helper": 1}, {"solver": 1, "helper": 7}]},
     "tldr": {"team": [{"concise": 1, "detailed": 1}]},
     "commons": {"team": [{"fisher": 5}]},
+    "boxnet": {"team": [None]},
 }
 DRAWS = 4
 
@@ -49,6 +50,9 @@ def drawn(name: str, generator: np.random.Generator) -> dict:
     }
     if name == "commons":
         return settings | {"months": int(generator.integers(1, 3))}
+    if name == "boxnet":
+        planning = str(generator.choice(["discuss", "cmas", "hmas2"]))
+        return settings | {"steps": int(generator.integers(1, 3)), "planning": planning}
     if name == "tldr":
         # With a second round a script says there what it could not say in the first.
         return settings | {"answer": "joint", "topology": "none", "rounds": 1}

@@ -127,3 +127,14 @@ def test_environments_other_than_dialogues_are_not_rearranged(composed):
 def test_there_is_no_vote_over_joint_work(composed):
     with pytest.raises(Unfit, match="no vote over joint work"):
         arrange(composed("env=tldr", "agent=scripted"), Entry("one", layout="alone", votes=3))
+
+
+def test_a_world_keeps_its_caps_and_takes_no_other_layout(composed):
+    cfg = composed("env=boxnet")
+    assert budget_of(cfg) is thoughts_of(cfg) is None
+    scheme = arrange(cfg, Entry("cmas", env={"planning": "cmas", "view": "full"}))
+    assert (scheme.env.planning, scheme.env.view) == ("cmas", "full")
+    assert caps(scheme) == caps(cfg)
+    for entry in (Entry("single", layout="alone"), Entry("votes", votes=3)):
+        with pytest.raises(Unfit, match="only a dialogue of envs.make can be .* this is boxnet"):
+            arrange(cfg, entry)
