@@ -20,6 +20,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
@@ -27,6 +28,7 @@ from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.command_line.say import say
 from laconic.experiments.comparing import columns, table
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
+from laconic.experiments.comparing.cross import cross, gaps_of, write_gaps
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
@@ -65,6 +67,8 @@ class Comparison:
     """Facts that the columns report about the environment as configured."""
     processes: Processes = SINGLE_PROCESS
     """Process group; each process plays its share of every entry."""
+    crossed: Sequence[str] = ()
+    """Names of the runs that play with each other (`compare.cross`)."""
 
     @property
     def ordered(self) -> list[Row]:
@@ -106,16 +110,22 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     """
     processes.main(partial(refuse_used, cfg, folder))
     entries = read_entries(cfg)
-    entries += entries_of_runs(cfg, {entry.name for entry in entries})
-    check_reference(cfg, entries)
+    runs = entries_of_runs(cfg, {entry.name for entry in entries})
+    check_reference(cfg, [*entries, *runs])
     hooks = make_hooks(cfg.compare.get("columns"))
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
     environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
     print_conditions(environment)
+    crossed = {run.name: run for run in runs} if cfg.compare.get("cross") else {}
+    if cfg.compare.get("cross"):
+        runs = cross(crossed, cfg.compare.cross, map(role_of, environment.possible_agents))
+    entries += runs
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
     facts = columns.begin(hooks, environment)
-    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, hooks, facts, processes)
+    comparison = Comparison(
+        cfg, folder, entries, builder.tokenize, {}, hooks, facts, processes, tuple(crossed)
+    )
     try:
         play_all(comparison)
     finally:
@@ -247,6 +257,9 @@ def finish(comparison: Comparison) -> None:
     floors = comparison.facts.get("floors", {})
     picture(comparison.title, rows, budget_of(comparison.cfg), floors).save(comparison.folder.path)
     table.show(comparison.title, rows)
+    if gaps := gaps_of(comparison.rows, comparison.crossed) if comparison.crossed else {}:
+        write_gaps(gaps, comparison.folder)
+        say(f"cross-play: {', '.join(f'{name} {gap}' for name, gap in gaps.items())}")
     say(f"written to {comparison.folder.path}")
 
 

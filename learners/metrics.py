@@ -85,10 +85,11 @@ MEASURES: Mapping[str, str] = {
     "steps_taken": "Steps in which the arms of `boxnet` moved boxes.",
     "messages": "Messages of an episode of `boxnet`.",
     "objections": "Objections to drafts of a plan in an episode of `boxnet`.",
+    "cooperation": "Share of choices in `matrix` that are the first act, such as C.",
     "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
 }
-"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons or
-`boxnet` is played, or messages get lost."""
+"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a game is played
+(`commons`, `boxnet`, `matrix`), or messages get lost."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

@@ -339,6 +339,14 @@ evidence-coop-first: .venv/installed smollm2  ## the first teams of two that wri
 	    hydra.run.dir=$(COOP)/first/$$seed || exit 1; \
 	done
 
+# Scripted teams plan on grids of two sizes.
+SCHEMES := $(EVIDENCE)/boxnet
+evidence-boxnet: .venv/installed  ## scripted teams plan by four schemes (docs/environments/boxnet.md)
+	for script in oracle verbose; do for size in 2 4; do \
+	  $(BIN)/laconic compare env=boxnet env.rows=$$size env.columns=$$size 'entry=[team,cmas,dmas,hmas1,hmas2]' agent=scripted \
+	    agent.script=$$script evaluation.tasks=100 threads=1 resume=true hydra.run.dir=$(SCHEMES)/$${script}_$$size || exit 1; \
+	done; done
+
 # The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
 WORDLESS := $(EVIDENCE)/commons_silent
 evidence-commons-silent: SEEDS := 0 1 2 3 4

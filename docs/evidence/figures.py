@@ -309,6 +309,19 @@ def commons() -> str:
     return "; ".join(parts)
 
 
+def schemes() -> str:
+    """Return the tokens that scripted teams of boxnet say under each way of planning."""
+    parts = []
+    for size in ("2", "4"):
+        rows = {row["entry"]: row for row in table(f"boxnet/oracle_{size}")}
+        for entry, label in (("team", "told once"), ("cmas", "central"), ("hmas2", "hybrid")):
+            tokens = number(compared(rows[entry], "tokens_said"))
+            parts.append(f"{size} x {size}, {label}: {tokens} tokens")
+    wordy = {row["entry"]: row for row in table("boxnet/verbose_2")}
+    tokens = number(compared(wordy["hmas1"], "tokens_said"))
+    return "; ".join([*parts, f"2 x 2, dialogue about a draft, in sentences: {tokens} tokens"])
+
+
 def usual(row: Mapping[str, str], price: str) -> bool:
     """Return whether a training of the commons is one of the claim's."""
     return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")

@@ -33,7 +33,11 @@ __all__ = [
     "world",
 ]
 
-_WORLDS = {"boxnet": ("boxnet", "BoxNet"), "commons": ("commons", "Commons")}
+_WORLDS = {
+    "boxnet": ("boxnet", "BoxNet"),
+    "commons": ("commons", "Commons"),
+    "matrix": ("matrix", "Matrix"),
+}
 """Module and class of each world, by name."""
 
 

@@ -42,12 +42,13 @@ TAKEN = (
     *(f"env.{name}" for name in ("wording", "months", "talk", "talk_rounds", "language", "grant")),
     *("env.universalization", "env.newcomer"),
     *(f"env.{name}" for name in ("rows", "columns", "steps", "view", "planning", "discussion")),
-    "env.order",
+    *(f"env.{name}" for name in ("order", "game", "length", "chat", "threshold", "growth")),
     # The team, without its servers. Code that comes with a model is never run.
     *("agent.model", "agent.revision", "agent.lora.base", "env.expert.model"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
     *(f"agent.{name}" for name in ("gradient_checkpointing", "silent_when_full")),
+    *("agent.seat", "agent.pool", "agent.self_share"),
     *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.model_config.*"),
     *(f"agent.lora.{name}" for name in ("rank", "alpha", "target_modules")),
     *(f"agent.sampling.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
@@ -70,7 +71,10 @@ TAKEN = (
     *(f"learner.collect.{name}" for name in ("correct", "credit", "episodes", "foreign", "own")),
     *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest")),
     *(f"learner.collect.{name}" for name in ("charge_power", "others", "solved", "strange_tasks")),
-    *(f"compare.{name}" for name in ("alone", "budget", "equal", "most_votes", "reference")),
+    *(
+        f"compare.{name}"
+        for name in ("alone", "budget", "cross", "equal", "most_votes", "reference")
+    ),
     "compare.second_pass",
     "entries",
     *(f"entries.*.{name}" for name in ("layout", "agents", "script", "say", "votes")),

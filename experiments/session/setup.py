@@ -34,7 +34,7 @@ from laconic.experiments.command_line.targets import (
 from laconic.experiments.session.checks import CAP, check_counts
 from laconic.experiments.session.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.commands import command
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
@@ -298,7 +298,7 @@ def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any,
         SettingError: the two splits share a task key.
     """
     for policy in {id(policy): policy for policy in policies.values()}.values():
-        if isinstance(policy, ScriptedPolicy):
+        if hasattr(policy, "know"):
             policy.know(tasks_of(environment))
 
 

@@ -111,7 +111,7 @@ class MixedTeam:
         for name in dict.fromkeys(member_of.values()):
             mine = [agent for agent in agents if member_of[agent] == name]
             member = self._with_saved_weights(self.members[name], mine)
-            policies |= member.policies(_MemberView(environment, mine))
+            policies |= member.policies(MemberView(environment, mine))
         models = {
             agent: policy for agent, policy in policies.items() if isinstance(policy, HFPolicy)
         }
@@ -136,10 +136,11 @@ class MixedTeam:
         return replace(member, model=str(folders[0] if member.sharing == "shared" else folder))
 
 
-class _MemberView:
+class MemberView:
     """View of an environment that lists the agents of one member only."""
 
     def __init__(self, environment: ParallelEnv[str, Any, Any], agents: Sequence[str]) -> None:
+        """Keep the environment and the agents to list."""
         self._environment = environment
         self.possible_agents = list(agents)
 

@@ -172,7 +172,7 @@ def test_every_environment_says_what_its_task_pays_at_the_most():
     for name in envs.names():
         metadata = envs.make(name, tasks=1).metadata
         assert metadata["max_reward"] == most.get(name, 1.0), name
-        assert metadata["reward"] == ("own" if name == "commons" else "common")
+        assert metadata["reward"] == ("own" if name in ("commons", "matrix") else "common")
         assert metadata["when"] == "always"
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 import yaml
 from places import CONF
 
 from laconic import envs
 from laconic.envs.dialogue.budget import split_words
+from laconic.envs.worlds.base import TurnView
+from laconic.envs.worlds.boxnet.grid import Grid
 from laconic.envs.worlds.boxnet.rules import HOW
+from laconic.envs.worlds.boxnet.script import Planner
 from laconic.learners import ScriptedTeam, Start, play
 
 TALKING = [planning for planning in HOW if planning != "none"]
@@ -92,3 +97,21 @@ def test_a_lost_plan_is_not_carried_out():
     episodes = played("oracle", "cmas", "own", channel={"lose": 1.0, "mark": True}, steps=3)
     assert all(episode.measures["steps_taken"] == 3 for episode in episodes)
     assert not any(turn.act for episode in episodes for turn in episode.turns)
+
+
+def test_an_arm_does_its_task_in_the_last_plan_of_the_step():
+    planner = Planner(Grid(1, 2), sees_all=False, shared=False, wordy=0.0, silent=0.0)
+    facts = {"act": 1.0, "step": 1.0}
+    earlier = "Step 1 of 9.\ncenter_0: arm_0 move box_red target\nStep 2 of 9.\nYour cell 0.5_0.5: "
+    draft, revised = "arm_0 move box_red 0.5 1.5", "arm_0 move box_blue target"
+    offered = tuple(f"> {task[6:]}" for task in (draft, revised))
+
+    def act(*lines):
+        turn = TurnView("arm_0", facts, "\n".join(lines), True, offered, earlier)
+        return planner(turn, Random(0))
+
+    assert act(f"center_0: {draft}") == "> move box_red 0.5 1.5"
+    assert act(f"center_0: {draft}", f"center_0: {revised}") == "> move box_blue target"
+    # The plan of an earlier step, a plan without a task, and a task that is not offered.
+    assert act("Act now.") == act("center_0: arm_1 move box_red target") == ""
+    assert act("center_0: arm_0 move box_green target") == ""
