@@ -185,7 +185,9 @@ TOP_LEVEL = {
 }
 """Keys that stand in no group, and groups."""
 CHECKS = ("choice", "flag", "number", "whole", "check_names", "UnknownNameError")
-IN_A_GROUP = re.compile(r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand)\.")
+IN_A_GROUP = re.compile(
+    r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand|compare)\."
+)
 
 
 def _checked(path: Path) -> Iterator[str]:
