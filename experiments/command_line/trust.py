@@ -68,7 +68,10 @@ TAKEN = (
     ),
     *("learner.correction", "learner.correction_low", "learner.correction_high"),
     "learner.collect.teacher.*",
-    *(f"learner.collect.{name}" for name in ("correct", "credit", "episodes", "foreign", "own")),
+    *(
+        f"learner.collect.{name}"
+        for name in ("correct", "credit", "episodes", "extra", "foreign", "own")
+    ),
     *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest")),
     *(f"learner.collect.{name}" for name in ("charge_power", "others", "solved", "strange_tasks")),
     *(

@@ -94,7 +94,8 @@ def check_ahead(run: TrainingRun) -> None:
     if run.engine.max_staleness and not plain:
         raise SettingError(
             f"engine.max_staleness={run.engine.max_staleness} plays groups while an update runs,"
-            f" but learner.collect ({collector.kind}) plays episodes again or remembers them; set"
+            f" but learner.collect ({collector.kind}) plays episodes again, plays further ones or"
+            " remembers them; set"
             " engine.max_staleness=0, or choose a learner that plays independent episodes"
         )
 

@@ -208,7 +208,8 @@ def _learning_rules() -> dict[str, Rule]:
             "groups without contrast {mean:.0%}",
             "step {step}: in the last {rows} updates all episodes of every group earned the same,"
             " so there was nothing to compare and nothing was learned. Try easier or harder tasks"
-            " (env.generator), a larger train.group_size, or a higher agent.sampling.temperature",
+            " (env.generator), a larger train.group_size, a higher agent.sampling.temperature, or"
+            " learner/collect=contrast, which plays other tasks instead",
         ),
         "skipped_steps": Streak(
             1,

@@ -32,6 +32,7 @@ from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
+from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
 from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, Kind
@@ -108,6 +109,10 @@ class PolicyLearner(Learner):
         """
         self.price = price or Fixed()
         self.collector = collector_for(collect, credit, unit)
+        if isinstance(self.collector, Contrast):
+            has_contrast = getattr(self, "has_contrast", None)
+            self.collector.bind(has_contrast, processes.rank, processes.count)
+            check_steering(self.price)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0
@@ -239,6 +244,14 @@ class GroupLearner(PolicyLearner):
             agents=agents,
             charge_power=self._charge_power,
             mask_truncated=self._mask_truncated,
+        )
+
+    def has_contrast(self, group: Group) -> bool:
+        """Return whether some sequence of a group has an advantage other than 0."""
+        return any(
+            sequence.advantage
+            for trainer in self._trainers
+            for sequence in self.sequences(group, trainer.agents)
         )
 
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:

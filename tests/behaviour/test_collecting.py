@@ -17,7 +17,13 @@ def quick(small):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "setting", ["learner.credit=silence", "learner.credit=shapley", "learner=at_grpo"]
+    "setting",
+    [
+        "learner.credit=silence",
+        "learner.credit=shapley",
+        "learner=at_grpo",
+        "learner/collect=contrast",
+    ],
 )
 def test_a_run_trains_and_goes_on_bit_for_bit(run, quick, tmp_path, rows, timeless, setting):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -34,6 +40,16 @@ def test_a_run_trains_and_goes_on_bit_for_bit(run, quick, tmp_path, rows, timele
     assert timeless(cut / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
     weights = [folder / "policy" / "model.safetensors" for folder in (whole, cut)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_groups_without_contrast_are_refilled_up_to_the_limit(run, quick, tmp_path, rows):
+    # Random weights solve nothing, and at this power unsolved groups are not charged: all are flat.
+    settings = ["learner/collect=contrast", "learner.collect.extra=3", "learner.charge_power=2"]
+    outcome = run("train", *quick, *settings, f"hydra.run.dir={tmp_path / 'run'}")
+    assert outcome.code == 0, outcome.err
+    for row in rows(tmp_path / "run" / "metrics.jsonl")[1:]:
+        assert (row["learner/extra_groups"], row["learner/refilled_groups"]) == (3.0, 0.0)
+        assert row["learner/groups_without_contrast"] == 1.0
 
 
 def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
@@ -56,6 +72,15 @@ def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
     [
         (["learner=at_grpo", "agent=scripted"], "choose agent=tiny or agent=hf"),
         (["learner=at_grpo", "learner.unit=episode"], "learner.unit=reply"),
+        (
+            ["learner/collect=contrast", "learner.credit=silence"],
+            "choose learner.credit=own or team",
+        ),
+        (
+            ["learner/collect=contrast", "learner/price=target_tokens"],
+            "choose learner/price=fixed or ramp",
+        ),
+        (["learner/collect=contrast", "learner.collect.extra=0"], "collect.extra"),
         (["learner=at_grpo", "learner.credit=silence"], "choose learner.credit=own"),
         (
             [

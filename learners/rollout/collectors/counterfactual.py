@@ -44,6 +44,7 @@ from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Group, Parts
 from laconic.learners.interfaces import Policy, Reply
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups, as_collector
+from laconic.learners.rollout.collectors.contrast import Contrast
 from laconic.learners.rollout.play import collect, play, replies_of
 from laconic.learners.rollout.runner import Start
 
@@ -182,7 +183,8 @@ def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
     that measures it with default settings. Otherwise return `collect`.
 
     Raises:
-        SettingError: `collect` requires another credit or unit than that of the learner.
+        SettingError: `collect` requires another credit or unit than that of the learner, or plays
+            other starts than it is given while the credit replays those.
     """
     collector = as_collector(collect)
     for name, required, setting in (
@@ -195,6 +197,12 @@ def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
                 f" got learner.{name}={setting}"
             )
     if credit in MEASURES and collector.credit != credit:
+        if isinstance(collector, Contrast):
+            raise SettingError(
+                f"learner.credit={credit} replays episodes from the starts of their update, and"
+                " learner/collect=contrast plays other ones; choose learner.credit=own or team, or"
+                " learner/collect=null"
+            )
         return MEASURES[credit](collector)
     return collector
 
