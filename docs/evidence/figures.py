@@ -317,9 +317,10 @@ def schemes() -> str:
         for entry, label in (("team", "told once"), ("cmas", "central"), ("hmas2", "hybrid")):
             tokens = number(compared(rows[entry], "tokens_said"))
             parts.append(f"{size} x {size}, {label}: {tokens} tokens")
-    wordy = {row["entry"]: row for row in table("boxnet/verbose_2")}
-    tokens = number(compared(wordy["hmas1"], "tokens_said"))
-    return "; ".join([*parts, f"2 x 2, dialogue about a draft, in sentences: {tokens} tokens"])
+        wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
+        tokens = number(compared(wordy["team"], "tokens_said"))
+        parts.append(f"{size} x {size}, told every step: {tokens} tokens")
+    return "; ".join(parts)
 
 
 def usual(row: Mapping[str, str], price: str) -> bool:
