@@ -8,6 +8,7 @@ judge's environment can run it.
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -22,9 +23,10 @@ INTRODUCTION = """\
 
 Programs of others run our environments, each in its own virtual environment with the versions
 below. `make judges` installs them, runs `tests/judges/` and writes this page.
-`make judge-benchmarl` runs one of them.
+`make judge-benchmarl` runs one of them. [Every check](evidence/judges.csv) is in a table of its
+own.
 
-- *passes*: the client's own check holds.
+- *passes*: the client's own checks hold.
 - *trains*: its algorithm takes its steps, and all figures stay finite.
 - *learns*: a policy clears the bars of the test on held-out tasks.
 - *refused*: the client does not take this view of an environment. The note has the reason or a
@@ -41,8 +43,8 @@ guess.
 
 Figures are means over 500 held-out tasks, with the most likely action of every agent. The return is
 the mean over agents. The last columns are shares of turns in which helpers with and without the
-statement spoke. The random team draws from its menus. Silence can name one of the four colors for
-free, so a team may solve every task while informed helpers speak in three turns of four.
+statement spoke. Silence can name one of the four colors for free, so a team may solve every task
+while informed helpers speak in three turns of four.
 """
 ALL = {
     path.stem
@@ -59,8 +61,14 @@ def main(folder: Path, page: Path, modules: list[str]) -> int:
     found = {module: _read(folder / f"{module}.json") for module in modules}
     rows = [row for module in modules for row in found[module] or [_missing(module)]]
     head = ("client", "view", "benchmark", "check", "outcome", "note")
-    _show(head, outcomes(rows))
-    text = INTRODUCTION + _markdown(head, outcomes(rows))
+    lines = outcomes(rows)
+    _show(head, lines)
+    (page.parent / "evidence").mkdir(exist_ok=True)
+    with (page.parent / "evidence" / "judges.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *lines])
+    text = INTRODUCTION + _markdown(
+        ("client", "view", "benchmark", "outcome", "note"), brief(lines)
+    )
     learnt = [row for row in rows if row["figures"]]
     text += LEARNT if learnt else ""
     for name, columns, lines in figures(learnt):
@@ -92,6 +100,19 @@ def outcomes(rows: list[Row]) -> list[tuple[str, ...]]:
             for (checks, names), seen in views.items()
         ]
     return lines
+
+
+def brief(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Join the lines of a client with one outcome and note; leave out what was checked."""
+    groups: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]] = {}
+    for client, views, benchmarks, _, outcome, note in lines:
+        seen, names = groups.setdefault((client, outcome, note), ({}, {}))
+        seen.update(dict.fromkeys(views.split("; ")))
+        names.update(dict.fromkeys(benchmarks.split(", ")))
+    return [
+        (client, "; ".join(seen), ", ".join(names), outcome, note)
+        for (client, outcome, note), (seen, names) in groups.items()
+    ]
 
 
 def _list(names: list[str]) -> str:

@@ -33,20 +33,27 @@ def write(tmp_path: Path, table: Any) -> Any:
     return make
 
 
-def test_views_benchmarks_and_checks_with_one_outcome_share_a_line(write: Any) -> None:
+def test_views_benchmarks_and_checks_with_one_outcome_share_a_line(
+    write: Any, tmp_path: Path
+) -> None:
     faces = [f"{view} {name}" for view in ("Text", "Ids") for name in ("gsm8k", "math")]
     rows = [{"face": face, "check": check} for face in faces for check in "ab"]
     status, page = write(*rows, {"face": "Text tldr"})
     assert status == 0
-    assert "| TorchRL 0.14.1 | Text; Ids | gsm8k, math | a; b | passes |  |\n" in page
-    assert "| TorchRL 0.14.1 | Text | tldr | a | passes |  |\n" in page
+    assert "| TorchRL 0.14.1 | Text; Ids | gsm8k, math, tldr | passes |  |\n" in page
+    # The table beside the page has what was checked.
+    assert (tmp_path / "evidence" / "judges.csv").read_text().splitlines() == [
+        "client,view,benchmark,check,outcome,note",
+        'TorchRL 0.14.1,Text; Ids,"gsm8k, math",a; b,passes,',
+        "TorchRL 0.14.1,Text,tldr,a,passes,",
+    ]
 
 
 def test_a_failure_and_a_module_that_did_not_run_are_shown_and_end_in_an_error(write: Any) -> None:
     status, page = write({"outcome": "failed: KeyError"})
     assert status == 1 and "| failed: KeyError |" in page
     status, page = write({}, modules=("torchrl", "sb3"))
-    assert status == 1 and "| sb3 |  | - | - | failed: " in page
+    assert status == 1 and "| sb3 |  | - | failed: " in page
 
 
 def test_seeds_share_an_outcome_and_have_figures_of_their_own(write: Any) -> None:
