@@ -122,7 +122,7 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     files = (str(path.relative_to(EVIDENCE)) for path in EVIDENCE.rglob("*"))
     kept = [re.fullmatch(r"(.+)\.(csv|jsonl|jsonl\.gz)", file) for file in files]
     names = {file[1] for file in kept if file}
-    # Other pages link to the numeric teams, the comparison of forms, the graders, judges and parity.
+    # Other pages link to these tables.
     linked = {
         "channel/numeric",
         "commons/numeric",
