@@ -6,7 +6,8 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-tables evidence-pictures evidence-recording evidence-reports evidence-demand evidence-channel evidence-boxnet evidence-commons evidence-commons-silent evidence-commons-smollm2 evidence-engines evidence-engine-speed evidence-staleness evidence-told-math evidence-small-first evidence-harder-mathematics evidence-harder-swap evidence-strategyqa-demand evidence-strategyqa-first evidence-gsm8k-rows-first evidence-coop-first gpu measure-speed release-check warm-start smollm2 clean
+# No target that is a word is a file.
+.PHONY: $(shell grep -ohE '^[a-z0-9-]+:' Makefile docs/evidence/evidence.mk | tr -d ':')
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -98,6 +99,9 @@ graders: .venv/installed  ## measure the graders on re-forms of real answers; wr
 # Both go on where they were stopped.
 mutants: .venv/installed  ## change 60 lines one at a time and list the changes that no test notices (2 hours at most)
 	$(BIN)/python tests/support/mutation.py outputs/mutants
+
+faults: .venv/installed  ## kill servers, trainers and processes at 100 random moments and check what comes of it (30 minutes)
+	$(BIN)/python tests/support/random_faults.py outputs/faults
 
 corrections: .venv/installed  ## measure which correction fits stale episodes best (about 30 minutes)
 	$(BIN)/python tests/support/corrections.py outputs/corrections

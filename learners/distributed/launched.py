@@ -7,8 +7,9 @@ processes. This module decides which of its ways to split work are used and whic
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -19,8 +20,12 @@ from torch import Tensor, nn
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.launcher import started
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes, map_tensors
+from laconic.learners.errors import ProcessError
 
 T = TypeVar("T")
+
+_LOST = re.compile(r"by peer|broken pipe|remote process exited|unhandled system error", re.I)
+"""What gloo and NCCL say when the process at the other end is gone."""
 
 PATIENCE = timedelta(hours=1)
 """Longest time to wait for another process that is silent. One that ends is noticed at once."""
@@ -66,12 +71,14 @@ class Launched(Processes):
         from accelerate.utils import gather_object
 
         on_cpu = map_tensors(lambda tensor: tensor.detach().cpu(), values)
-        gathered: list[T] = gather_object(on_cpu)
+        with _waiting():
+            gathered: list[T] = gather_object(on_cpu)
         return gathered
 
     def add(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes, in place."""
-        torch.distributed.all_reduce(tensor)
+        with _waiting():
+            torch.distributed.all_reduce(tensor)
 
     def shard(self, model: nn.Module, autocast: bool = False) -> None:
         """Shard a model by FSDP2, if the launcher asks for it."""
@@ -106,6 +113,24 @@ class Launched(Processes):
     def close(self) -> None:
         """Leave the group, which ends when all have left."""
         self._accelerator.end_training()
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
+    """Wait for other processes; say so in one line if one of them ended.
+
+    Raises:
+        ProcessError: the connection to another process was lost.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not _LOST.search(str(error)):
+            raise
+        raise ProcessError(
+            "another process of this run ended, so this one ends too; the message of the other is"
+            " the cause, or it was killed. Start all of them again with resume=true"
+        ) from error
 
 
 def _plugin(accelerator: Any) -> Any:
