@@ -378,6 +378,8 @@ evidence-pictures: .venv/installed  ## draw the trainings of docs/results/ from 
 evidence-recording: .venv/installed  ## record `laconic watch` on the run of the README
 	$(BIN)/laconic train resume=true hydra.run.dir=$(EVIDENCE)/quickstart
 	$(BIN)/python docs/evidence/recording.py $(EVIDENCE)/quickstart docs/pictures/watch.svg
+	$(BIN)/laconic report $(EVIDENCE)/quickstart
+	cp $(EVIDENCE)/quickstart/report/silence.png docs/pictures/quickstart_silence.png
 
 evidence-reports: .venv/installed  ## make docs/evidence/reports/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/reports.py
