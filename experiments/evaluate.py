@@ -112,7 +112,7 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
     print_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
-    journal = Journal(folder, starts)
+    journal = Journal(folder, starts, cfg.evaluation.tokens)
     folder.write_status("running", 0, processes=processes.count)
     try:
         policies = team.policies(environments[0])

@@ -31,7 +31,7 @@ TAKEN = (
     *("seed", "threads", "step", "resume", "sweep_metric", "report"),
     *("train.*", "demand.*", "measure.*"),
     *(f"evaluation.{name}" for name in ("tasks", "split", "batch", "greedy", "transcripts")),
-    *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence")),
+    *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence", "tokens")),
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),
     # The environment, without the source of its tasks.
     *("env.budget.*", "env.channel.*", "env.reward.*", "env.generator.*", "env.team", "env.team.*"),

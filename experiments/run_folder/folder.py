@@ -282,17 +282,17 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     for row in rows:
         if not isinstance(row.get("step"), int):
             raise SettingError(f"a row of {path.name} needs its step as an int; got {row!r}")
-        lines.append(json.dumps(_strict(row), allow_nan=False) + "\n")
+        lines.append(json.dumps(strict(row), allow_nan=False) + "\n")
     with open(path, "a", encoding="utf-8") as file:
         file.write("".join(lines))
 
 
-def _strict(value: Any) -> Any:
+def strict(value: Any) -> Any:
     """Convert a value to JSON types; numbers that are not finite become None."""
     if isinstance(value, Mapping):
-        return {str(key): _strict(inner) for key, inner in value.items()}
+        return {str(key): strict(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_strict(inner) for inner in value]
+        return [strict(inner) for inner in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

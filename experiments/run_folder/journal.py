@@ -5,7 +5,8 @@ Every finished episode is a row of `episodes.jsonl`, and every reply of a model 
 with the recorded replies, so that no server is asked twice. A recorded reply is used only in the
 same conversation.
 
-Token ids and log-probabilities are not recorded, because figures and transcripts do not need them.
+Figures and transcripts need no token ids and log-probabilities, so these are recorded on request
+only (`evaluation.tokens`).
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ _STEP = {"step": 0}
 class Journal:
     """Finished episodes and replies of one evaluation, in its run folder."""
 
-    def __init__(self, folder: RunFolder, starts: Sequence[Start]) -> None:
+    def __init__(self, folder: RunFolder, starts: Sequence[Start], tokens: bool = False) -> None:
         """Read the recorded part of an evaluation that plays these starts.
+
+        With `tokens` token ids and log-probabilities are recorded too.
 
         Raises:
             SettingError: a recorded episode has another start, because the tasks have changed.
         """
-        self._folder, self._starts = folder, starts
+        self._folder, self._starts, self._tokens = folder, starts, tokens
         for path in (folder.episodes, folder.replies):
             # A kill may leave an incomplete line, to which the next row would be appended.
             drop_rows(path)
@@ -81,7 +84,7 @@ class Journal:
     def keep_episode(self, place: int, episode: Episode) -> None:
         """Record a finished episode."""
         row = {"place": place, "seed": self._starts[place].seed, "task": episode.task}
-        self._folder.append_episode({**_STEP, **row, "episode": as_plain(episode)})
+        self._folder.append_episode({**_STEP, **row, "episode": as_plain(episode, self._tokens)})
         self.episodes[place] = episode
 
     def take_over(self, episodes: Mapping[int, Episode]) -> None:
@@ -142,10 +145,10 @@ def digest(request: Request) -> str:
     return hashlib.sha256(json.dumps([prompt, messages]).encode()).hexdigest()
 
 
-def as_plain(episode: Episode) -> dict[str, Any]:
-    """Convert an episode to JSON types, without token ids; `episode_from` reads it."""
+def as_plain(episode: Episode, tokens: bool = False) -> dict[str, Any]:
+    """Convert an episode to JSON types, token ids on request; `episode_from` reads it."""
     plain = asdict(episode)
-    for turn in plain["turns"]:
+    for turn in () if tokens else plain["turns"]:
         for name in _IDS:
             del turn[name]
     return plain
@@ -156,7 +159,8 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     turns = []
     for turn in plain["turns"]:
         usage = None if turn["usage"] is None else Usage(**turn["usage"])
-        turns.append(Turn(**{**turn, "usage": usage}))
+        ids = {name: tuple(turn[name]) for name in _IDS if name in turn}
+        turns.append(Turn(**{**turn, **ids, "usage": usage}))
     ledgers = {
         name: {agent: tuple(map(_number, numbers)) for agent, numbers in plain[name].items()}
         for name in _LEDGERS

@@ -85,7 +85,7 @@ def check_play(
 
 def check_evaluate(cfg: DictConfig) -> None:
     """Check the settings of an evaluation."""
-    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
+    check_play(cfg, {"evaluation.samples": 1}, ("resume", "evaluation.tokens"))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
 
 

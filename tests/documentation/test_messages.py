@@ -29,6 +29,7 @@ CALLS = {
         {"env": name, "threads": 1, "hydra.run.dir": "<folder>"} for name in names()
     ],
     ("experiments/session/setup.py", "evaluate"): [{"agent": "scripted"}],
+    ("extras/interop/export.py", "evaluate"): [{"evaluation.tokens": True}],
     ("learners/rollout/collectors/demonstrations.py", "evaluate"): [
         {"evaluation.split": "train", "evaluation.tasks": 1000}
     ],

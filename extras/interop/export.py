@@ -1,0 +1,58 @@
+"""Export the episodes of an evaluation to files that other programs read.
+
+    laconic evaluate evaluation.tokens=true hydra.run.dir=outputs/mine
+    laconic export outputs/mine
+    laconic export outputs/mine --format trace
+
+`chat` is chat JSON Lines (`laconic.extras.interop.chat`), one conversation a line; `laconic import`
+reads it back without a loss. `trace` is one orchestration trace a line, in the schema of arXiv
+2605.02801 (`laconic.extras.interop.traces`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.run_folder.folder import write_atomically
+from laconic.extras.interop.chat import recorded_episodes, write_chat
+from laconic.extras.interop.traces import trace
+from laconic.learners.commands import command
+
+FORMATS = ("chat", "trace")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Export the evaluation that the command line names."""
+    parser = argparse.ArgumentParser(prog="laconic export", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", type=Path, help="folder of an evaluation")
+    parser.add_argument("--format", choices=FORMATS, default="chat", help="default: chat")
+    parser.add_argument("--to", type=Path, help="file; default: <format>.jsonl in the folder")
+    options = parser.parse_args(arguments)
+    path = options.to or options.folder / f"{options.format}.jsonl"
+    try:
+        episodes = recorded_episodes(options.folder)
+        if options.format == "chat":
+            count = write_chat(path, episodes)
+        else:
+            lines = [json.dumps(trace(each, place)) for place, each in enumerate(episodes)]
+            write_atomically(path, "".join(f"{line}\n" for line in lines))
+            count = len(lines)
+    except (SettingError, OSError) as error:
+        complain(f"error: {error}")
+        sys.exit(1)
+    say(f"{len(episodes)} episodes, {count} lines, written to {path}")
+    turns = [turn for each in episodes for turn in each.episode.turns]
+    if options.format == "chat" and not any(turn.reply_ids for turn in turns):
+        recording = command("evaluate", **{"evaluation.tokens": True})
+        say(f"they have no token ids; {recording} records them")
+
+
+if __name__ == "__main__":
+    main()
