@@ -23,6 +23,8 @@ def quoted(value: object) -> str:
     """Return a value as Hydra's command line reads it, in quotes if it has special characters."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(quoted, value))}]"
     text = str(value)
     # Text between angle brackets is for the user to fill in.
     if re.fullmatch(r"[\w./-]+|<[\w ]+>", text, re.ASCII):

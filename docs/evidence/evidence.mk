@@ -369,6 +369,17 @@ evidence-commons-smollm2: .venv/installed smollm2  ## SmolLM2 on the commons, as
 
 evidence-tables: .venv/installed  ## write the tables of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/results.py
+	$(BIN)/python docs/evidence/starts.py
+
+# What docs/starts.md reports; each goes on where it was.
+policies: .venv/installed  ## make the shipped policies again; ENVIRONMENTS="signal math" makes these
+	$(BIN)/python docs/evidence/policies.py $(ENVIRONMENTS)
+evidence-one-policy: .venv/installed  ## one policy for all environments, or one for each (docs/starts.md)
+	$(BIN)/python docs/evidence/one_policy.py $(ENVIRONMENTS)
+evidence-three-minutes: .venv/installed  ## train each shipped policy for three minutes, three seeds (docs/starts.md)
+	$(BIN)/python docs/evidence/three_minutes.py $(ENVIRONMENTS)
+evidence-yardstick: .venv/installed  ## compare six teams in every environment (docs/starts.md)
+	$(BIN)/python docs/evidence/yardstick.py $(ENVIRONMENTS)
 
 evidence-pictures: .venv/installed  ## draw the trainings of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py

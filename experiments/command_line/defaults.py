@@ -3,7 +3,8 @@
 A YAML file states the defaults of its own group. Some values depend on another group, and are set
 here after the configuration is composed:
 
-- Environments state how a warm start teaches them (`WARM_STARTS`).
+- Environments state how a warm start teaches them (`WARM_STARTS`), and how fresh weights are
+  made into a shipped policy (`learners.agents.recipes`).
 - Teams state what suits their weights: learning rate, token budgets, form of the first observation
   (`team.defaults`).
 - Learners state how agents share weights (`learner.sharing`).
@@ -23,6 +24,8 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, open_dict
+
+from laconic.learners.agents.recipes import RECIPES
 
 TEACHER = "learner.collect.teacher"
 _ONE_WORDING = {"train.steps": 1600, f"{TEACHER}.terse": 0.4, f"{TEACHER}.frames": 1}
@@ -74,6 +77,7 @@ Keys of the teacher hold wherever it is imitated."""
 _BUDGETS = ("env.budget.message", "env.budget.episode")
 """Caps that a team may raise; a cap that the environment does not set stays unset."""
 _DEMONSTRATIONS = "laconic.learners.rollout.collectors.demonstrations"
+_FRESH = "laconic.learners.agents.tiny.new.NewTeam"
 
 
 def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str]) -> list[str]:
@@ -93,15 +97,19 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
     collect = str(OmegaConf.select(cfg, "learner.collect._target_"))
     imitates = collect.startswith(_DEMONSTRATIONS)
     warm_start = "warm_start" in experiments
-    for key, value in WARM_STARTS.get(str(OmegaConf.select(cfg, "env.name")), {}).items():
+    name = str(OmegaConf.select(cfg, "env.name"))
+    for key, value in WARM_STARTS.get(name, {}).items():
         if warm_start or key.startswith("learner.collect."):
+            _set(cfg, key, value, typed)
+    if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH and name in RECIPES:
+        for key, value in RECIPES[name].settings.items():
             _set(cfg, key, value, typed)
     fixed = typed | {key for name in experiments for key in _experiment_keys(name)}
     notes = []
     sharing = OmegaConf.select(cfg, "learner.sharing")
     if sharing is not None and _set(cfg, "agent.sharing", sharing, fixed):
         notes.append(f"note: agent.sharing={sharing}, as the learner asks")
-    for key, value in team_defaults(cfg.get("agent"), imitates).items():
+    for key, value in team_defaults(cfg.get("agent"), imitates, name).items():
         if key in _BUDGETS:
             cap = OmegaConf.select(cfg, key)
             if cap is None or (value is not None and cap >= value):
@@ -111,12 +119,13 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
     return notes
 
 
-def team_defaults(agent: Any, imitates: bool = False) -> Mapping[str, Any]:
+def team_defaults(agent: Any, imitates: bool = False, environment: str = "") -> Mapping[str, Any]:
     """Return the defaults that a team states, by dotted key; empty for a team without `defaults`.
 
     Args:
         agent: node of the team in a configuration.
         imitates: True if the team learns from demonstrations.
+        environment: name of the environment, for a team that chooses its weights by it.
 
     Raises:
         SettingError: the team refuses a setting.
@@ -131,7 +140,9 @@ def team_defaults(agent: Any, imitates: bool = False) -> Mapping[str, Any]:
     if isinstance(inspect.getattr_static(target, "defaults", None), staticmethod):
         stated = target.defaults
     elif hasattr(target, "defaults"):
-        stated = instantiate(agent, _convert_="all").defaults
+        team = instantiate(agent, _convert_="all")
+        choose = getattr(team, "for_environment", None)
+        stated = (team if choose is None else choose(environment)).defaults
     else:
         return {}
     return dict(stated(imitates))

@@ -1,7 +1,7 @@
 """Texts at the start of a program: the run in two lines, its grading and limits, and a warning.
 
-The warning says that the small weights in use never saw this environment, and how to train some
-that have. A run that solves no task at its start has nothing to learn from.
+The warning says that the small weights in use never saw this environment or one of its settings,
+and how to train some that have. A run that solves no task at its start has nothing to learn from.
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
-from laconic.learners.agents.tiny import PATH
+from laconic.learners.agents.recipes import CARD, HOME, RECIPES, shipped
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_yaml
 
-MINUTES: Mapping[str, str] = {
-    "math": "20 to 35 minutes on one core",
-    "sports": "23 minutes on one core",
-    "strategyqa": "10 to 16 minutes on one core",
-}
-"""Environment -> measured time of its warm start."""
+_ASKED = (
+    *("env.generator.", "env.team.", "env.reader."),
+    *(f"env.{name}" for name in ("rounds", "information", "topology", "schedule", "answer")),
+    *(f"env.{name}" for name in ("source", "instructions", "language", "wording", "months")),
+    *("env.talk", "env.newcomer"),
+)
+"""Beginnings of the keys that change what small weights read and have to say."""
 _SMALL = "laconic.learners.agents.tiny"
 _NEW = f"{_SMALL}.new"
 
@@ -37,11 +39,13 @@ def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> 
     steps = f"{train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes"
     if train.minutes is not None:
         steps = f"{train.minutes:g} minutes, at most {steps}"
-    return [
+    weights = shipped(str(cfg.env.get("name"))) if _takes_shipped(cfg) else None
+    lines = [
         f"trains {agent}{f' ({model})' if model else ''} on {env} by {learner}, seed {cfg.seed}:"
         f" {steps}",
         f"written to {folder}",
     ]
+    return [*lines, f"weights shipped for {cfg.env.name}: {weights}"] if weights else lines
 
 
 def print_start(team: Any, environment: ParallelEnv[str, Any, Any]) -> None:
@@ -91,7 +95,7 @@ def conflicting_limits(team: Any, environment: ParallelEnv[str, Any, Any]) -> li
 
 
 def unseen(cfg: DictConfig) -> str:
-    """Return a warning about small weights that were trained on other environments; else empty.
+    """Return a warning about small weights that never saw the environment or a setting; else empty.
 
     Nothing is known about the training data of large models, or about a user's own environment.
     """
@@ -101,18 +105,48 @@ def unseen(cfg: DictConfig) -> str:
         return _untaught(cfg)
     if not world or not target.startswith(_SMALL) or target.startswith(_NEW):
         return ""
-    worlds = _worlds(Path(cfg.agent.get("model") or PATH))
-    if not worlds or world in worlds:
-        return ""
-    time = MINUTES.get(world, "its time and accuracy here were not measured")
-    folder = f"warm/{world}"
-    warm_start = command("warm-start", env=world, threads=1, **{"hydra.run.dir": folder})
-    train = command("train", env=world, **{"agent.model": folder})
+    settings: dict[str, Any] = {}
+    if _takes_shipped(cfg) and (folder := shipped(world)):
+        settings = _unknown_settings(cfg, _read(folder / CARD))
+        if not settings:
+            return ""
+        known = f"the weights shipped for {world} never saw {', '.join(settings)} as it is here"
+    else:
+        worlds = _worlds(Path(cfg.agent.get("model") or HOME))
+        if not worlds or world in worlds:
+            return ""
+        known = f"these weights never saw {world} (they were trained on {_joined(worlds)})"
+    here = {"env": world, **settings}
+    warm_start = command("warm-start", **here, threads=1, **{"hydra.run.dir": f"warm/{world}"})
+    train = command("train", **here, **{"agent.model": f"warm/{world}"})
+    recipe = RECIPES.get(world)
+    time = f" (about {recipe.minutes:.0f} minutes on one core)" if recipe else ""
     return (
-        f"these weights never saw {world} (they were trained on {' and '.join(sorted(worlds))}), so"
-        " expect no solved task and nothing to learn from at first. To train some that have:"
-        f" {warm_start} ({time}), then {train}"
+        f"{known}, so expect few solved tasks and little to learn from at first. To train some that"
+        f" have: {warm_start}{time}, then {train}"
     )
+
+
+def _takes_shipped(cfg: DictConfig) -> bool:
+    """Return whether the team is `agent=tiny` without weights of the user."""
+    tiny = str(cfg.agent.get("_target_")) == f"{_SMALL}.TinyTeam"
+    return tiny and cfg.agent.get("model") is None
+
+
+def _unknown_settings(cfg: DictConfig, card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the environment that differ from those of a policy's card."""
+    known = card.get("env")
+    here = flatten(OmegaConf.to_container(cfg.env, resolve=True), "env")
+    return {
+        key: value
+        for key, value in here.items()
+        if isinstance(known, Mapping) and key.startswith(_ASKED) and key in known
+        if known[key] != value
+    }
+
+
+def _joined(names: set[str]) -> str:
+    return " and ".join(sorted(names))
 
 
 def _untaught(cfg: DictConfig) -> str:
@@ -137,19 +171,22 @@ def _label(cfg: DictConfig, group: str, choices: Mapping[str, str | None]) -> st
 
 def _worlds(model: Path) -> set[str]:
     """Return the names of the environments that small weights were trained on, from their files."""
-    names = {_world(_read(model / "recipe.yaml"))}
+    names = {_world(_read(model / name)) for name in ("recipe.yaml", CARD)}
     for run in (model, model.parent):
         if trained := _read(run / "config.yaml"):
             agent = trained.get("agent") or {}
             names.add(_world(trained))
             if not str(agent.get("_target_")).startswith(_NEW):
-                names.add(_world(_read(Path(agent.get("model") or PATH) / "recipe.yaml")))
+                start = Path(agent.get("model") or shipped(_world(trained)) or HOME)
+                names |= {_world(_read(start / name)) for name in ("recipe.yaml", CARD)}
     return names - {""}
 
 
 def _world(config: Mapping[str, Any]) -> str:
     env = config.get("env")
-    return str(env.get("name") or "") if isinstance(env, Mapping) else ""
+    if not isinstance(env, Mapping):
+        return ""
+    return str(env.get("name") or env.get("env.name") or "")
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -60,8 +60,13 @@ def set_up_process(threads: int | None) -> None:
 
 
 def make_team(cfg: DictConfig) -> Any:
-    """Make the builder of a team's policies, which has `tokenize` and `policies(environment)`."""
-    return instantiate(cfg.agent, _convert_="all")
+    """Make the builder of a team's policies, which has `tokenize` and `policies(environment)`.
+
+    A builder with `for_environment` chooses its weights by the name of the environment.
+    """
+    team = instantiate(cfg.agent, _convert_="all")
+    choose = getattr(team, "for_environment", None)
+    return team if choose is None else choose(str(cfg.env.get("name") or ""))
 
 
 def make_engine(cfg: DictConfig) -> Engine:

@@ -61,6 +61,14 @@ class MixedTeam:
         if self.counted_by is not None and self.counted_by not in self.members:
             raise UnknownNameError("agent.counted_by", self.counted_by, self.members)
 
+    def for_environment(self, name: str) -> MixedTeam:
+        """Return the team with members whose weights suit an environment, by its name."""
+        members = {
+            role: member.for_environment(name) if hasattr(member, "for_environment") else member
+            for role, member in self.members.items()
+        }
+        return replace(self, members=members)
+
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
         """Return the settings of other config groups that suit the team, by dotted key.
 

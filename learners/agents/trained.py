@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
 from laconic.learners.agents.folders import find_smollm2
+from laconic.learners.agents.recipes import HOME, shipped
 from laconic.learners.untrusted_files import find_unsafe_path, read_yaml
 
 MAX_RUNS = 100
@@ -41,7 +42,7 @@ def policy_source(run: Path) -> str:
             if problem := find_unsafe_path(run / "policy"):
                 raise SettingError(f"{str(run / 'policy')!r} is not loaded: {problem}")
             return str(run / "policy")
-        model = _agent(run).get("model") or _default_model(str(_agent(run).get("_target_")))
+        model = _agent(run).get("model") or _default_model(run)
         if not isinstance(model, str):
             raise SettingError(
                 f"agent.model={str(run)!r} is a run without policy/, and its config.yaml names no"
@@ -94,11 +95,11 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
             policy.load_weights(trainer["model"])
 
 
-def _agent(run: Path) -> dict[str, Any]:
-    """Return the settings of a run's config group `agent`; empty if there are none."""
+def _agent(run: Path, group: str = "agent") -> dict[str, Any]:
+    """Return the settings of a config group of a run; empty if there are none."""
     config = read_yaml(run / "config.yaml")
-    agent = config.get("agent") if isinstance(config, dict) else None
-    return agent if isinstance(agent, dict) else {}
+    settings = config.get(group) if isinstance(config, dict) else None
+    return settings if isinstance(settings, dict) else {}
 
 
 def _find_checkpoint(folder: Path, step: int | None) -> Path | None:
@@ -116,10 +117,11 @@ def _find_checkpoint(folder: Path, step: int | None) -> Path | None:
     return paths[step]
 
 
-def _default_model(target: str) -> str | None:
-    """Return the default model of an agent's class; None if it has none."""
+def _default_model(run: Path) -> str | None:
+    """Return the default model of the agent of a run; None if it has none."""
+    target = str(_agent(run).get("_target_"))
     if target == "laconic.learners.agents.tiny.TinyTeam":
-        return str(Path(__file__).parent / "tiny")
+        return str(shipped(str(_agent(run, "env").get("name"))) or HOME)
     if target.startswith("laconic.learners.agents.smollm2"):
         return find_smollm2()
     return None

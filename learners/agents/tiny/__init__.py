@@ -1,19 +1,21 @@
-"""Team of the shipped policy, a very small causal language model with its own tokenizer.
+"""Team of a shipped policy, a very small causal language model with its own tokenizer.
 
-It has a stock `transformers` architecture and was trained by `laconic warm-start` on scripted
-conversations. RECIPE.md, beside the weights, has the commands and results.
+There is one for each of several environments (`learners.agents.recipes`). They have a stock
+`transformers` architecture and were trained by `laconic warm-start` on scripted conversations.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
+from laconic.learners.agents.recipes import HOME as PATH
+from laconic.learners.agents.recipes import RECIPES, shipped
 
-PATH = Path(__file__).parent
-"""Folder of the shipped weights, as `save_pretrained` wrote them."""
+__all__ = ["PATH", "TinySamplingSettings", "TinyTeam"]
+
+_ROOM = "agent.sampling.max_reply_tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +33,44 @@ class TinyTeam(HFTeam):
     """Team that samples from the shipped weights, or from others of the same kind."""
 
     model: str | None = None  # type: ignore[assignment]  # __post_init__ replaces None
-    """Folder of the weights; None: the shipped weights."""
+    """Folder of the weights; None: the weights shipped for the environment (`for_environment`), or
+    else those of `gsm8k`."""
     sampling: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
     """Sampling settings."""
+    _shipped: bool = field(default=False, init=False)
+    _training: dict[str, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Find the weights, and check the settings without loading."""
+        self._shipped = self.model is None
         self.model = self.model or str(PATH)
         super().__post_init__()
 
+    def for_environment(self, name: str) -> TinyTeam:
+        """Return the team with the weights shipped for an environment, unless `model` names some.
+
+        Args:
+            name: name of the environment; the weights of `gsm8k` stand in for missing ones.
+        """
+        recipe = RECIPES.get(name)
+        if not self._shipped or recipe is None:
+            return self
+        folder = shipped(name)
+        team = self if folder is None else replace(self, model=str(folder))
+        room = (
+            {}
+            if folder is None or _ROOM not in recipe.settings
+            else {_ROOM: recipe.settings[_ROOM]}
+        )
+        team._training = {**recipe.training, **room}
+        return team
+
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
         """Return the settings of other config groups that suit these weights, by dotted key."""
+        room = self._training.get(_ROOM, self.sampling.max_reply_tokens)
         return {
             "env.instructions": "brief",
             "optimizer.lr": 1e-4,
-            "learner.objective.normalizer": float(self.sampling.max_reply_tokens),
+            "learner.objective.normalizer": float(room),
+            **self._training,
         }

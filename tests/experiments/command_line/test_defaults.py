@@ -12,6 +12,7 @@ from laconic.experiments.command_line.defaults import WARM_STARTS, team_defaults
 from laconic.experiments.command_line.targets import settle
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
+from laconic.learners.agents.recipes import RECIPES
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.agents.tiny import TinyTeam
 
@@ -113,13 +114,24 @@ def test_a_team_without_defaults_or_that_cannot_be_found_states_none():
 def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
     assert name in envs.names()
     warm = ("experiment=warm_start", f"env={name}")
-    assert OmegaConf.select(composed(*warm)[0], key) == value
+    # The recipe of the shipped policy holds for fresh weights alone.
+    fresh = RECIPES[name].settings.get(key, value)
+    assert OmegaConf.select(composed(*warm)[0], key) == fresh
     assert OmegaConf.select(composed(*warm, f"{key}=7")[0], key) == 7
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_fresh_weights_follow_the_recipe_of_the_shipped_policy(name):
+    assert name in envs.names() and len(RECIPES) == len(envs.names())
+    cfg, _ = composed("experiment=warm_start", f"env={name}")
+    for key, value in RECIPES[name].settings.items():
+        assert OmegaConf.select(cfg, key) == value, key
 
 
 def test_other_environments_keep_the_common_values_of_a_warm_start():
     cfg, _ = composed("experiment=warm_start", "env=strategyqa")
     assert (cfg.env.tasks, cfg.train.steps, cfg.evaluation.tasks) == (200_000, 800, 100)
+    cfg, _ = composed("experiment=warm_start", "env=gsm8k")
     assert (cfg.agent.model_config.hidden, cfg.learner.collect.teacher.terse) == (128, 0.2)
     assert cfg.optimizer.lr == 2e-3
     assert composed("env=math")[0].train.steps == 60

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from places import CONF
 
 from laconic.experiments.session.header import conflicting_limits, header, print_start, unseen
+from laconic.learners.agents.recipes import HOME
 
 
 def cfg_of(*overrides):
@@ -25,7 +26,10 @@ def test_the_header_names_agent_environment_learner_and_folder():
         "trains tiny on math by rloo, seed 3: 7 steps of 16 tasks x 8 episodes",
         "written to /runs/one",
     ]
+    choices = {"env": "gsm8k", "agent": "tiny", "learner": "gspo"}
+    assert header(cfg_of(), choices, Path("x"))[-1] == f"weights shipped for gsm8k: {HOME}"
     cfg.env._target_, cfg.agent.model = "my_package.World", "some/model"
+    choices = {"env": "math", "agent": "tiny", "learner": "rloo"}
     assert header(cfg, choices, Path("x"))[0].startswith(
         "trains tiny (some/model) on my_package.World by rloo"
     )
@@ -36,10 +40,32 @@ def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some(
     said = unseen(cfg_of("env=math"))
     assert "never saw math (they were trained on gsm8k)" in said
     assert (
-        "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (20 to 35 minutes on one"
+        "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (about 20 minutes on one"
         " core), then laconic train env=math agent.model=warm/math"
     ) in said
-    assert "were not measured" in unseen(cfg_of("env=mbpp"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "typed"),
+    [
+        (["env.generator.level=2"], "env.generator.level=2"),
+        (["env.information=full"], "env.information=full"),
+        (["env.generator.level=[1,3]", "env.team.helper=2"],
+         "'env.generator.level=[1,3]' env.team.helper=2"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_shipped_weights_never_saw_is_named_with_a_command(overrides, typed):
+    said = unseen(cfg_of(*overrides))
+    assert said.startswith(f"the weights shipped for gsm8k never saw {overrides[0].split('=')[0]}")
+    assert (
+        f"laconic warm-start env=gsm8k {typed} threads=1 hydra.run.dir=warm/gsm8k (about 11 minutes"
+        f" on one core), then laconic train env=gsm8k {typed} agent.model=warm/gsm8k"
+    ) in said
+
+
+def test_settings_that_no_agent_reads_are_not_named():
+    changed = ["env.reward.price=1", "env.tasks=50", "env.generator.seed=3", "env.budget.round=90"]
+    assert unseen(cfg_of(*changed)) == ""
 
 
 def test_of_large_models_and_worlds_of_others_nothing_is_said():

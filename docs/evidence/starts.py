@@ -1,0 +1,163 @@
+"""Writes the tables of docs/starts.md from recipes, cards and rows: make evidence-tables.
+
+Rows of `starts/three_minutes.jsonl` are trainings (`three_minutes.py`), and those of
+`starts/yardstick.jsonl` are entries of comparisons (`yardstick.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cards import recipe_command
+from figures import Cells, number, over_seeds, percent, points
+from rows import HERE, Row, read
+
+from laconic.learners.agents.recipes import CARD, RECIPES, shipped
+
+PAGE = HERE.parent / "starts.md"
+MARK = "<!-- starts -->\n"
+_FIGURES = ("accuracy", "score", "survived", "tokens_said", "silent_if_uninformed")
+_SHARES = ("accuracy", "survived", "silent_if_uninformed")
+ENTRIES = ("silent", "random", "single", "verbose", "team", "oracle")
+"""Entries of the yardstick, in the order of the columns."""
+_HEADS = (
+    "silent team",
+    "random words",
+    "one agent with all facts",
+    "script that says everything",
+    "shipped policy",
+    "oracle",
+)
+
+
+def card_of(name: str) -> Mapping[str, Any]:
+    """Return the card of a shipped policy; empty if there is none."""
+    folder = shipped(name)
+    card: Mapping[str, Any] = json.loads((folder / CARD).read_text("utf-8")) if folder else {}
+    return card
+
+
+def figure(name: str, value: float | None) -> str:
+    """Return a figure of a card; empty if it was not measured."""
+    if value is None:
+        return ""
+    return f"{100 * value:.1f} %" if name in _SHARES else f"{value:.2f}"
+
+
+def recipes() -> list[Cells]:
+    """Return one row per environment: recipe, time, and the figures of its policy."""
+    heads = ["environment", "chosen by", "recipe", "minutes, one core", "step", "parameters"]
+    heads += ["accuracy", "score", "survived", "tokens said", "silent with nothing useful"]
+    rows = [heads]
+    for name, recipe in RECIPES.items():
+        card = card_of(name)
+        figures = card.get("figures", {})
+        parameters = card.get("parameters")
+        rows.append(
+            [
+                f"[`{name}`](environments/{name}.md)",
+                f"{recipe.metric} {recipe.target:g}",
+                f"`{recipe_command(name)}`",
+                f"{card['minutes']:.0f}" if card else f"about {recipe.minutes:.0f}",
+                str(card.get("step", "")) if card else _reached(name),
+                f"{parameters:,}" if parameters else "",
+                *(figure(key, figures.get(key)) for key in _FIGURES),
+            ]
+        )
+    return rows
+
+
+def _reached(name: str) -> str:
+    """Return why no policy is shipped for an environment."""
+    rows = [row for row in _rows("unshipped") if row["environment"] == name]
+    if not rows:
+        return "none shipped"
+    reached = figure(RECIPES[name].metric, rows[-1]["mean"])
+    return f"none shipped: {reached} after {rows[-1]['step']} updates"
+
+
+def three_minutes() -> list[Cells]:
+    """Return one row per environment: what trainings of three minutes changed, over seeds."""
+    rows = [["environment", "seeds", "updates", "figure", "change", "of the start's tokens"]]
+    for name, recipe in RECIPES.items():
+        runs = [row for row in _rows("three_minutes") if row["environment"] == name]
+        if len(runs) < 2:
+            continue
+        before, after = ([run[when][recipe.metric]["mean"] for run in runs] for when in _WHEN)
+        tokens = [run["after"]["tokens_said"]["mean"] / run["before"]["tokens_said"]["mean"]
+                  for run in runs]  # fmt: skip
+        pairs = list(zip(before, after, strict=True))
+        share = recipe.metric in _SHARES
+        gains = [(100 if share else 1) * (last - first) for first, last in pairs]
+        rows.append(
+            [
+                f"`{name}`",
+                ", ".join(str(run["seed"]) for run in runs),
+                ", ".join(str(run["updates"]) for run in runs),
+                recipe.metric,
+                f"{points(gains)} points" if share else number(over_seeds(gains), 2),
+                number(over_seeds(tokens), 3),
+            ]
+        )
+    return rows
+
+
+_WHEN = ("before", "after")
+
+
+def yardstick() -> list[Cells]:
+    """Return one row per environment: accuracy and tokens of six entries of a comparison."""
+    rows = [["environment", "figure", *_HEADS]]
+    for name, recipe in RECIPES.items():
+        entries = {row["entry"]: row for row in _rows("yardstick") if row["environment"] == name}
+        if entries:
+            cells = (_measured(recipe.metric, entries.get(entry)) for entry in ENTRIES)
+            rows.append([f"`{name}`", recipe.metric, *cells])
+    return rows
+
+
+def _measured(metric: str, row: Row | None) -> str:
+    if row is None:
+        return ""
+    figures = row["figures"]
+    value = figures.get(metric)
+    if value is None:
+        return ""
+    text = percent(value) if metric in _SHARES else number(value, 2)
+    return f"{text} in {figures['tokens_said']['mean']:.0f} tokens"
+
+
+def _rows(name: str) -> Sequence[Row]:
+    path = HERE / "starts" / f"{name}.jsonl"
+    return read(f"starts/{name}") if path.exists() else ()
+
+
+def markdown(rows: Sequence[Cells]) -> str:
+    """Return rows as a table; empty if there are only heads."""
+    if len(rows) < 2:
+        return "Not measured yet.\n"
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def render(page: str) -> str:
+    """Return the page with its tables made again."""
+    return (
+        f"{page.partition(MARK)[0]}{MARK}\n{markdown(recipes())}\n"
+        "Greedy, 1,000 generated tasks that no warm start trained on.\n\n"
+        "## Three minutes of training\n\n"
+        "`make evidence-three-minutes` trains each policy with `train.minutes=3`. Means over seeds"
+        " with 95 % t-intervals.\n\n"
+        f"{markdown(three_minutes())}\n"
+        "## Yardstick\n\n"
+        "`make evidence-yardstick` compares six teams on the same tasks. The figure has a 95 %"
+        " interval over tasks.\n\n"
+        f"{markdown(yardstick())}"
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(PAGE.read_text("utf-8")), encoding="utf-8")

@@ -1,0 +1,111 @@
+"""Shipped policies: the warm start that makes each of them, and its folder.
+
+`make policies` runs the recipes (docs/evidence/policies.py). A policy and its card are in
+`tiny/shipped/<environment>`; those of `gsm8k` are in `tiny`. Environments without a folder have no
+shipped policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+HOME = Path(__file__).parent / "tiny"
+"""Folder of the weights for `gsm8k`, as `save_pretrained` wrote them."""
+CARD = "card.json"
+"""File of a shipped policy with its recipe, figures and the environment that it knows."""
+FIRST = "gsm8k"
+"""Environment whose policy stands in for others that have none."""
+_TEACHER = "learner.collect.teacher"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Warm start of a shipped policy: `laconic warm-start env=<name> threads=1 seed=<seed>`."""
+
+    minutes: float
+    """Expected time on one core."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Config keys of a warm start of fresh weights (`agent=new`) that differ for this
+    environment."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Config keys that suit a training of the policy."""
+    seed: int = 0
+    """Seed of the weights and of the demonstrations."""
+    metric: str = "accuracy"
+    """Figure of the evaluation by which the start is chosen."""
+    target: float = 0.75
+    """Smallest figure of a start; later checkpoints are closer to the ceiling."""
+    tasks: int = 200
+    """Evaluation tasks by which it is chosen."""
+    final_tasks: int = 1000
+    """Evaluation tasks of the figures in the card."""
+
+
+_SMALL = {"agent.model_config.hidden": 96, "agent.model_config.intermediate": 192}
+# The price has something to remove: half of the messages are wordy, and most silence is missing.
+_TALK = {**_SMALL, f"{_TEACHER}.terse": 0.3, f"{_TEACHER}.frames": 1, "train.steps": 800}
+_JOINT = {**_SMALL, "train.steps": 600}
+
+
+def _room(tokens: int) -> dict[str, int]:
+    """Return the key for messages of this number of tokens and one that ends the reply."""
+    return {"agent.sampling.max_reply_tokens": tokens + 1}
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        "arxiv": Recipe(
+            30,
+            {
+                **_JOINT,
+                **_room(512),
+                "agent.model_config.vocabulary": 2048,
+                f"{_TEACHER}.best": 0.5,
+                "train.tasks_per_step": 8,
+            },
+            {"train.tasks_per_step": 4},
+            metric="score",
+            target=1.6,
+            tasks=40,
+            final_tasks=200,
+        ),
+        "checkmate": Recipe(15, {**_TALK, **_room(64), "train.steps": 1200}, target=0.2),
+        # Conversations over twelve months are long, and few fit into a step.
+        "commons": Recipe(
+            20,
+            {**_room(16), "train.tasks_per_step": 4},
+            {"train.tasks_per_step": 1},
+            metric="survived",
+            target=0.5,
+            tasks=8,
+            final_tasks=100,
+        ),
+        "coop_humaneval": Recipe(
+            15, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
+        ),
+        "coop_mbpp": Recipe(
+            15, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
+        ),
+        FIRST: Recipe(11),
+        "humaneval": Recipe(25, {**_TALK, **_room(96), "train.steps": 1600}, target=0.2),
+        "math": Recipe(20, {**_TALK, "train.steps": 1600}),
+        "mbpp": Recipe(25, {**_TALK, **_room(96), "train.steps": 1600}, target=0.2),
+        "signal": Recipe(6, _TALK),
+        "sports": Recipe(15, {**_TALK, "train.steps": 1000}),
+        "strategyqa": Recipe(10, _TALK),
+        "tldr": Recipe(
+            10, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.5}, metric="score", target=1.6
+        ),
+    }
+)
+"""Environment -> recipe of its policy."""
+
+
+def shipped(environment: str) -> Path | None:
+    """Return the folder of the policy shipped for an environment; None if there is none."""
+    folder = HOME if environment == FIRST else HOME / "shipped" / environment
+    return folder if environment in RECIPES and (folder / "config.json").is_file() else None
