@@ -87,7 +87,8 @@ def test_a_run_names_its_shipped_weights_or_says_how_to_make_some(name, tmp_path
         return
     said = unseen(cfg)
     assert f"these weights never saw {name} (they were trained on gsm8k)" in said
-    assert f"laconic warm-start env={name} threads=1 hydra.run.dir=warm/{name} (about" in said
+    time = f" (about {RECIPES[name].minutes} minutes on one core)" if name in RECIPES else ""
+    assert f"warm-start env={name} threads=1 hydra.run.dir=warm/{name}{time}, then" in said
     assert f"then laconic train env={name} agent.model=warm/{name}" in said
 
 

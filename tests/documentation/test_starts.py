@@ -19,8 +19,9 @@ def test_the_tables_are_those_of_recipes_cards_and_rows():
     assert STARTS.render(page) == page, "run: make evidence-tables"
 
 
-@pytest.mark.parametrize("name", envs.names())
-def test_every_environment_has_a_recipe_and_a_policy_or_says_that_it_has_none(name):
+@pytest.mark.parametrize("name", STARTS.RECIPES)
+def test_a_recipe_has_a_policy_or_says_that_it_has_none(name):
+    assert name in envs.names()
     row = next(row for row in STARTS.recipes() if row[0].startswith(f"[`{name}`]"))
     assert f"laconic warm-start env={name} " in row[2]
     card = STARTS.card_of(name)

