@@ -18,10 +18,10 @@ from laconic.extras.viewer.app import Viewer
 
 COLUMNS, LINES = 72, 38
 """Size of the terminal, narrow enough for a phone."""
-SCENES: Sequence[tuple[str, float]] = (("", 6), ("]", 1), ("]", 7), ("v", 4))
+SCENES: Sequence[tuple[str, float]] = (("", 6), ("]", 1), ("]", 7), ("g", 5))
 """Keys and the time for which the screen is shown, seconds.
 
-They show the first episode before training, the same after it, and what an agent read.
+They show the first episode before training, the same after it, and a training group.
 """
 FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
