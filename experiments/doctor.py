@@ -35,8 +35,9 @@ from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.reporting.words import label, level
 from laconic.experiments.run_folder.folder import flatten, read_rows
-from laconic.experiments.session.rules import Rules, context_of
+from laconic.experiments.session.rules import Rules, context_of, price_sentence
 from laconic.experiments.statistics.intervals import difference
+from laconic.learners.metrics import Interval
 
 LEAST_TOLD = 0.05
 """Change of a share that an evaluation should be able to tell."""
@@ -72,15 +73,18 @@ def diagnose(run: Run) -> Diagnosis:
     wrong = [warnings[name] for name in warnings if name in holding]
     if "no_contrast" in holding and (alike := equal_episodes(run.folder)):
         wrong.append(alike)
-    known = flatten(dict(run.settings))
-    told = {" ".join(warning.split()) for warning in recorded}
+    settings = flatten(dict(run.settings))
+    repeated = {" ".join(warning.split()) for warning in recorded}
     # Warnings of other parts than the rules, such as loggers.
-    others = [f"the run warned: {x}" for x in run.warnings if " ".join(x.split()) not in told]
+    others = [f"the run warned: {x}" for x in run.warnings if " ".join(x.split()) not in repeated]
     return Diagnosis(
-        tuple(_with_values(each, known) for each in [*_state(run), *_not_finite(run), *wrong]),
+        tuple(
+            _with_values(each, settings)
+            for each in [*_state(run), *_not_finite(run), *_worse(run), *wrong]
+        ),
         tuple(warnings[name] for name in warnings if name not in holding),
-        tuple(_with_values(each, known) for each in [*_evaluations(run), *others, *_missing(run)]),
-        tuple(rules.figures()),
+        tuple(_with_values(each, settings) for each in [*_too_small(run), *others, *_missing(run)]),
+        (*rules.figures(), *_price(run)),
     )
 
 
@@ -143,32 +147,64 @@ def _not_finite(run: Run) -> Iterator[str]:
     for name, steps in names.items():
         yield (
             f"{name} was not finite in {len(steps)} of {len(rows)} rows, first at step {steps[0]}."
-            " Try a lower optimizer.lr, or agent.precision=float32"
+            " Try a lower optimizer.lr, or for agent=hf agent.precision=float32"
         )
 
 
-def _evaluations(run: Run) -> Iterator[str]:
-    """Yield what the evaluations can and cannot tell of the main metric."""
+def _worse(run: Run) -> Iterator[str]:
+    """Yield a sentence if the team is worse than before training, and the price may be why."""
+    name, ends = _compared(run)
+    if ends is None or not difference(*ends).high < 0:
+        return
+    words = f"{label(name)} went from {level(name, ends[0])} to {level(name, ends[1])}"
+    said = [entry and entry.figure("tokens_said") for entry in (run.before, run.after)]
+    _, prices = run.series("train/price")
+    if said[0] and said[1] and said[1].mean < said[0].mean and prices and prices[-1] > 0:
+        yield (
+            f"{words}, while tokens said went from {said[0].mean:.0f} to {said[1].mean:.0f} at a"
+            f" price of {prices[-1]:.3g}: the price is above what the pass rate can pay. Try a"
+            " lower env.reward.price, a higher learner.charge_power, or a price that rises slowly"
+            " (learner/price=ramp)"
+        )
+    else:
+        yield (
+            f"{words}, so the team is worse than before training. Try a lower optimizer.lr or a"
+            " learner.objective.beta above 0"
+        )
+
+
+def _too_small(run: Run) -> Iterator[str]:
+    """Yield a sentence if the evaluations cannot tell a change of the main metric."""
+    name, ends = _compared(run)
+    if ends is None:
+        yield "there is no evaluation both before and after training, so no change can be told"
+        return
+    change = difference(*ends)
+    half = (change.high - change.low) / 2
+    if change.low < 0 < change.high and half > LEAST_TOLD:
+        episodes = math.ceil(min(each.count for each in ends) * (half / LEAST_TOLD) ** 2)
+        yield (
+            f"{label(name)} went from {level(name, ends[0])} to {level(name, ends[1])}: the"
+            f" evaluation is too small to tell a change of less than {half:.1%}. About"
+            f" {episodes:,} episodes would tell {LEAST_TOLD:.0%}: raise evaluation.tasks, or take"
+            " several seeds"
+        )
+
+
+def _compared(run: Run) -> tuple[str, tuple[Interval, Interval] | None]:
+    """Return the main metric, and its intervals before and after training; None without both."""
     name = goal([run])
     before = run.before.figure(name) if run.before else None
     after = run.after.figure(name) if run.after else None
-    if before is None or after is None:
-        yield "there is no evaluation both before and after training, so no change can be told"
-        return
-    change = difference(before, after)
-    half = (change.high - change.low) / 2
-    words = f"{label(name)} went from {level(name, before)} to {level(name, after)}"
-    if math.isnan(half):
-        return
-    if change.high < 0:
-        yield f"{words}, so the team is worse than before training"
-    elif change.low < 0 < change.high and half > LEAST_TOLD:
-        wanted = math.ceil(min(before.count, after.count) * (half / LEAST_TOLD) ** 2)
-        yield (
-            f"{words}: the evaluation is too small to tell a change of less than"
-            f" {half:.1%}. About {wanted:,} episodes would tell {LEAST_TOLD:.0%}: raise"
-            " evaluation.tasks, or take several seeds"
-        )
+    return name, None if before is None or after is None else (before, after)
+
+
+def _price(run: Run) -> Iterator[str]:
+    """Yield the sentence on the cost of an episode, where a solved task earns 1."""
+    after = run.after.intervals if run.after else {}
+    if {"billed", "task_reward", "accuracy"} <= set(after) and goal([run]) == "accuracy":
+        means = {name: interval.mean for name, interval in after.items()}
+        yield from filter(None, [price_sentence(means, context_of(run.settings), 1.0)])
 
 
 def _missing(run: Run) -> Iterator[str]:
@@ -176,10 +212,10 @@ def _missing(run: Run) -> Iterator[str]:
         yield f"missing: {problem}"
 
 
-def _with_values(sentence: str, known: Mapping[str, Any]) -> str:
+def _with_values(sentence: str, settings: Mapping[str, Any]) -> str:
     """Add the present values of the settings that a sentence names."""
-    keys = [key for key in dict.fromkeys(_KEY.findall(sentence)) if key in known]
-    now = ", ".join(f"{key}={known[key]}" for key in keys)
+    keys = [key for key in dict.fromkeys(_KEY.findall(sentence)) if key in settings]
+    now = ", ".join(f"{key}={settings[key]}" for key in keys)
     return f"{sentence.rstrip('.')}. Now {now}." if now else sentence
 
 

@@ -312,19 +312,9 @@ def _ratio_rules() -> dict[str, Rule]:
 
 def _charge_rules(context: Context) -> dict[str, Rule]:
     """Return the rules on the charge; with a `charge_power` the pass rate scales it."""
-    rules: dict[str, Rule] = {
-        "price_above_pass_rate": Streak(
-            WINDOW,
-            lambda row: _charge_less_earnings(row, context),
-            _above(0.0),
-            "charge of an episode less what it earns {mean:+.2f}",
-            "step {step}: over the last {rows} updates the words of an episode were charged"
-            " {mean:.2f} more than it earned, so saying nothing pays better. Try a lower"
-            " env.reward.price or learner.charge_power=2, which charges by the pass rate",
-        ),
-    }
     if context.charge_power:
-        rules |= {
+        # A charge above the earnings is no fault here: it falls with the pass rate.
+        return {
             "never_charged": Streak(
                 2 * WINDOW,
                 _charged_share,
@@ -344,7 +334,17 @@ def _charge_rules(context: Context) -> dict[str, Rule]:
                 " learner.charge_power charges nothing",
             ),
         }
-    return rules
+    return {
+        "price_above_pass_rate": Streak(
+            WINDOW,
+            lambda row: _charge_less_earnings(row, context.only_solved),
+            _above(0.0),
+            "charge of an episode less what it earns {mean:+.2f}",
+            "step {step}: over the last {rows} updates the words of an episode were charged"
+            " {mean:.2f} more than it earned, so saying nothing pays better. Try a lower"
+            " env.reward.price or learner.charge_power=2, which charges by the pass rate",
+        ),
+    }
 
 
 def _metric(name: str) -> Callable[[Row], float | None]:
@@ -397,13 +397,9 @@ def _unpriced(row: Row) -> float | None:
     return float("train/billed" not in row) if "train/reward" in row else None
 
 
-def _charge_less_earnings(row: Row, context: Context) -> float | None:
+def _charge_less_earnings(row: Row, only_solved: bool) -> float | None:
     """Return what an episode is charged less what it earns, reward units; None if unpriced."""
     if row.get("train/price", 0.0) <= 0 or "train/billed" not in row:
         return None
-    charged = 1.0
-    if context.only_solved:
-        charged = row.get("train/accuracy", 1.0)
-    elif context.charge_power:
-        charged = row.get("learner/charge_factor", 1.0)
+    charged = row.get("train/accuracy", 1.0) if only_solved else 1.0
     return row["train/billed"] * charged - row["train/task_reward"]

@@ -58,7 +58,7 @@ class Filter:
 def collapsed(episode: Transcript) -> bool:
     """Return whether an episode failed because no agent spoke that should have.
 
-    `rules.Collapse` watches for this sign: the task is not solved, and all agents that held
+    `rule_kinds.Collapse` watches for this sign: the task is not solved, and all agents that held
     something useful kept silent. Where it is not known who did, all turns were silent.
     """
     informed = [bool(turn.text) for turn in episode.messages if turn.informed]

@@ -85,11 +85,10 @@ def test_a_healthy_run_is_told_with_the_figures_that_were_looked_at(make, capsys
     assert "nothing is wrong" in text and "12 updates recorded" in text
     for kind in ("wrong:", "earlier:", "note:"):
         assert kind not in text
-    # 0.2 x 0.25 - 0.5 = -0.45.
     for figure in (
         "groups without contrast 25%",
         "replies stopped by their limit 0%",
-        "charge of an episode less what it earns -0.45",
+        "charged share of the price 25%",
         "share of ratios that are not 1 70%",
         "entropy 0.4 nats a token (at the start 0.4)",
     ):
@@ -105,8 +104,6 @@ def test_a_healthy_run_is_told_with_the_figures_that_were_looked_at(make, capsys
         ({"learner/ratio_min": 0.5, "learner/ratio_max": 30.0}, "(30 on average)"),
         ({"learner/changed_weights": 0.01}, "changed only 1% of the weights"),
         ({"learner/mismatch_kl": 0.5}, "0.5 nats a token apart"),
-        # 4.0 x 0.25 - 0.5 = 0.5.
-        ({"train/billed": 4.0}, "charged 0.50 more than it earned"),
         ({"learner/approx_kl": 2.0}, "by 2 nats a token"),
         ({"train/silent_if_uninformed": 0.0}, "kept silent in 0.0% of their turns"),
     ],
@@ -126,6 +123,29 @@ def test_silence_and_entropy_collapse_are_told_from_the_step_on(make, capsys) ->
     assert "wrong: silence collapse at step 11" in text and "down from 50%" in text
     # The mean of the last five is 0.01 from step 11 on, 2 % of the 0.4 at the start.
     assert "wrong: entropy collapse at step 11" in text and "2% of that at the start" in text
+
+
+def test_a_price_that_the_pass_rate_cannot_pay_is_told_by_the_evaluations(make, capsys) -> None:
+    before = evaluation(0, interval(0.8, 0.78, 0.82))
+    after = evaluation(12, interval(0.5, 0.48, 0.52))
+    for each, tokens in ((before, 80.0), (after, 25.0)):
+        each["intervals"]["tokens_said"] = interval(tokens, tokens, tokens)
+    code, text = examine(make(evaluations=(before, after)), capsys)
+    assert code == 1
+    assert "wrong: accuracy went from 80.0 % [78.0, 82.0] to 50.0 % [48.0, 52.0], while" in text
+    assert "from 80 to 25 at a price of 0.5: the price is above what the pass rate can pay" in text
+    assert "Now learner.charge_power=2." in text
+
+
+def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
+    after = evaluation(12, interval(0.8, 0.78, 0.82))
+    # Bills of 1.0, weighed by the square of the pass rate: 0.64.
+    for name, mean in (("billed", 1.0), ("task_reward", 0.8), ("tokens_said", 50.0)):
+        after["intervals"][name] = interval(mean, mean, mean)
+    _, text = examine(make(evaluations=(TELLING[0], after)), capsys)
+    assert (
+        "  An episode says 50 tokens, which cost 1.00 of a solved task. It is charged 0.64" in text
+    )
 
 
 def test_a_setting_that_is_named_comes_with_its_value(make, capsys) -> None:
@@ -162,12 +182,13 @@ def test_an_evaluation_that_cannot_tell_says_how_many_episodes_would(make, capsy
     assert "a change of less than 10.0%" in text and "About 256 episodes" in text
 
 
-def test_a_team_that_became_worse_is_noted(make, capsys) -> None:
+def test_a_team_that_became_worse_for_another_reason_is_told(make, capsys) -> None:
     worse = (
         evaluation(0, interval(0.8, 0.78, 0.82)),
         evaluation(12, interval(0.5, 0.48, 0.52)),
     )
-    assert "worse than before training" in examine(make(evaluations=worse), capsys)[1]
+    code, text = examine(make(evaluations=worse), capsys)
+    assert code == 1 and "worse than before training. Try a lower optimizer.lr" in text
 
 
 def test_episodes_that_repeat_each_other_are_counted(make, capsys) -> None:

@@ -32,6 +32,14 @@ def test_a_group_with_contrast_is_written_in_the_first_update_and_every_tenth(tm
     assert (turn["texts"], turn["logprobs_after"]) == ([" so"] * 10, [-0.023457] * 10)
 
 
+def test_with_sharded_weights_only_what_was_sampled_is_recorded(tmp_path) -> None:
+    folder, sharded = RunFolder(tmp_path), learner(CONTRAST)
+    sharded._processes = SimpleNamespace(sharded=True)
+    log_group(folder, sharded, (CONTRAST,), 1)
+    turn = read_rows(folder.groups)[0]["episodes"][0]["turns"][0]
+    assert turn["learned"] is True and "logprobs_after" not in turn and turn["texts"]
+
+
 def test_the_texts_of_tokens_are_those_behind_the_token_before(tiny_tokenizer) -> None:  # noqa: F811
     ids = tiny_tokenizer("Ann has 12 apples.")["input_ids"]
     texts = token_texts(tiny_tokenizer, ids)

@@ -243,23 +243,26 @@ def test_an_environment_without_bills_is_named_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "billed", "over"),
+    ("only_solved", "billed", "over"),
     [
         # 0.6 - 0.5.
-        (Context(charge_power=0.0), 0.6, "0.10"),
-        # Charged 0.25 x 2.4 = 0.6; and 0.25 x 1.9 = 0.475 is less than the 0.5 earned.
-        (Context(charge_power=2.0), 2.4, "0.10"),
-        (Context(charge_power=2.0), 1.9, None),
+        (False, 0.6, "0.10"),
         # Half of the episodes are solved: 0.5 x 1.2 = 0.6, and 0.5 x 0.9 = 0.45.
-        (Context(charge_power=0.0, only_solved=True), 1.2, "0.10"),
-        (Context(charge_power=0.0, only_solved=True), 0.9, None),
+        (True, 1.2, "0.10"),
+        (True, 0.9, None),
     ],
 )
-def test_a_charge_above_the_earnings_gets_a_warning(context, billed, over) -> None:
-    rules = Rules(context)
+def test_a_charge_above_the_earnings_gets_a_warning(only_solved, billed, over) -> None:
+    rules = Rules(Context(charge_power=0.0, only_solved=only_solved))
     warnings = [rules.observe(step, {**HEALTHY, "train/billed": billed}) for step in range(5)]
     assert [len(each) for each in warnings] == [0, 0, 0, 0, int(over is not None)]
     assert not over or f"charged {over} more than it earned" in warnings[-1][0]
+
+
+def test_where_the_pass_rate_scales_the_charge_it_may_exceed_the_earnings() -> None:
+    # Charged 0.25 x 4 = 1.0, and 0.5 earned.
+    rules = Rules(Context(charge_power=2.0))
+    assert not any(rules.observe(step, {**HEALTHY, "train/billed": 4.0}) for step in range(9))
 
 
 def test_a_gradient_of_zero_is_fine_where_nothing_is_to_learn() -> None:
