@@ -68,9 +68,13 @@ class ScriptedPolicy:
     def know(self, tasks: Mapping[str, Task]) -> None:
         """Add tasks: those of the evaluation, for a script that also plays during training.
 
+        A script that reads no task, such as that of a world, needs none.
+
         Raises:
             SettingError: two different tasks have the same key.
         """
+        if not self._tasks:
+            return
         clash = [key for key, task in tasks.items() if self._tasks.get(key, task) != task]
         if clash:
             raise SettingError(

@@ -121,3 +121,15 @@ def test_scripts_of_the_pool_see_the_tasks_of_another_split():
     _, infos = other.reset(seed=0)
     request = Request("helper_0", "", info=infos["helper_0"])
     assert policies["helper_0"].reply([request], seed=0, greedy=True)
+
+
+def test_scripts_of_a_world_play_in_every_split():
+    env = envs.make("matrix", tasks=2)
+    other = envs.make("matrix", tasks=2, split="evaluation")
+    team = PopulationTeam({"player": ScriptedTeam("tft")}, pool=["tft"], self_share=0.0)
+    policy = team.policies(env)["partner_0"]
+    policy.know(other.tasks)
+    for played in (env, other):
+        _, infos = played.reset(seed=0)
+        request = Request("partner_0", "", info=infos["partner_0"])
+        assert [reply.message for reply in policy.reply([request], seed=0, greedy=True)] == [""]
