@@ -68,6 +68,26 @@ def test_a_second_pass_a_society_and_characters_play(compared, tmp_path):
     assert counts["revise"] == counts["draft"] + counts["resolve"] > counts["resolve"]
 
 
+def test_four_ways_to_plan_move_the_boxes_of_a_grid(run, tmp_path):
+    names = ("cmas", "dmas", "hmas1", "hmas2")
+    entries = f"entry=[{','.join((*names, 'debate'))}]"
+    folder = f"hydra.run.dir={tmp_path}"
+    outcome = run("compare", "env=boxnet", *SMALL[1:], entries, "agent=scripted", folder)
+    assert outcome.code == 0, outcome.err
+    rows = {
+        row["name"]: row
+        for row in json.loads((tmp_path / "comparison.json").read_text())["entries"]
+    }
+    assert rows.pop("debate")["state"] == "left out"
+    assert all(row["figures"]["accuracy"]["mean"] == 1.0 for row in rows.values())
+    envs = {name: OmegaConf.load(tmp_path / name / "config.yaml").env for name in names}
+    assert {env.planning for env in envs.values()} == set(names)
+    assert {env.view for env in envs.values()} == {"full"}
+    # EXECUTE is one token a step.
+    said = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
+    assert said["cmas"] == said["hmas1"] == said["hmas2"] < said["dmas"] < said["cmas"] + 10
+
+
 def test_characters_and_their_controls_have_equally_many_words():
     def words_of(name):
         entry = OmegaConf.load(EXTRAS_CONF / "entry" / f"{name}.yaml")

@@ -158,6 +158,18 @@ def test_a_trained_run_is_a_row_with_its_own_team(run, trained, tmp_path):
     assert rows_of(folder)["mine"]["state"] == "finished"
 
 
+def test_two_copies_of_one_run_play_with_each_other_without_a_gap(run, trained, tmp_path):
+    folder = tmp_path / "run"
+    runs = f"compare.runs={{a: {trained[0]}, b: {trained[0]}}}"
+    outcome = compare(run, folder, "entry=[]", runs, "compare.cross=solver", *SMALL)
+    assert list(rows_of(folder)) == ["a+a", "a+b", "b+a", "b+b"]
+    with open(folder / "crossplay.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["figure"] for row in rows] == ["accuracy", "score", "tokens_said"]
+    assert [float(row["gap"]) for row in rows] == [0.0] * 3
+    assert "cross-play: accuracy" in outcome.out
+
+
 @pytest.mark.parametrize(
     ("settings", "outcome"),
     [
