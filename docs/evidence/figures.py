@@ -21,6 +21,7 @@ COLUMNS = {
 }
 USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
 SOLVERS = (*USUAL[:2], "tokens_said/solver", *USUAL[2:])
+GAP = {"mean": "gap", "low": "low", "high": "high"}
 PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
 
 
@@ -320,6 +321,20 @@ def schemes() -> str:
         wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
         tokens = number(compared(wordy["team"], "tokens_said"))
         parts.append(f"{size} x {size}, told every step: {tokens} tokens")
+    return "; ".join(parts)
+
+
+def crossed() -> str:
+    """Return the gaps of teams from two starts that play with teams of other seeds."""
+    parts = []
+    for start, label in (("strong", "quickstart"), ("weak", "from a weak start")):
+        rows = {row["figure"]: row for row in table(f"crossplay/{start}")}
+        gaps = {
+            name: {key: float(rows[name][column]) for key, column in GAP.items()}
+            for name in ("accuracy", "tokens_said")
+        }
+        accuracy = number({key: 100 * value for key, value in gaps["accuracy"].items()})
+        parts.append(f"{label}: {accuracy} points, {number(gaps['tokens_said'])} tokens")
     return "; ".join(parts)
 
 

@@ -12,6 +12,7 @@ from figures import (
     channel,
     commons,
     compared,
+    crossed,
     demanded,
     extinct,
     gain,
@@ -483,6 +484,17 @@ CLAIMS: Sequence[Claim] = (
         "nothing has to be told there",
         "team, price / 50, always",
         "63f567a8",
+    ),
+    Claim(
+        "Trained teams play as well with those of other seeds"
+        " ([compare](../compare.md#cross-play))",
+        "`laconic compare compare.cross=solver`",
+        [],
+        "0 to 4",
+        crossed,
+        "all seeds share one start",
+        TODAY,
+        "22663c70",
     ),
     Claim(
         "Telling once what one sees costs less than a plan every step"
