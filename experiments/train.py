@@ -26,7 +26,7 @@ from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.group_log import log_group
 from laconic.experiments.session import run_state, setup, sweep_result
 from laconic.experiments.session.checks import check_train
-from laconic.experiments.session.costs import peak_gigabytes, tokens_per_second
+from laconic.experiments.session.costs import forecast, peak_gigabytes, tokens_per_second
 from laconic.experiments.session.evaluation import EvaluationRun, evaluate, play_within
 from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
@@ -118,6 +118,8 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
             run.cuttable = interrupt.cuttable
         for warning in run.warnings:
             display.note(warning)
+        if first < 0 and (words := forecast(run)):
+            display.note(words)
         # All processes stop after the same step, whichever of them got the signal.
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = take_step(run, run.step + 1)

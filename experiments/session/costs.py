@@ -1,4 +1,4 @@
-"""Costs of a training step: tokens per second and peak memory."""
+"""Costs of a training: tokens per second, peak memory, and a forecast of its time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
+from laconic.experiments.session.progress import duration
+from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.episode import Group
+from laconic.learners.rollout.play import play
+
+if TYPE_CHECKING:
+    from laconic.experiments.session.run_state import TrainingRun
+
+LARGE = 50_000_000
+"""Parameters from which the time of a run is worth a forecast."""
+TRIED = 8
+"""Episodes that a forecast plays."""
+STEP_OVER_ROLLOUT = 3.0
+"""Time of a step over that of its rollout; 2.2 to 3.9 for SmolLM2 on processor cores
+(docs/evidence/gsm8k_level1, math, sports)."""
 
 
 def now() -> float:
@@ -42,3 +57,38 @@ def peak_gigabytes() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Linux reports kilobytes, macOS bytes.
     return float(peak * (1 if sys.platform == "darwin" else 1024) / 1e9)
+
+
+def forecast(run: TrainingRun) -> str:
+    """Say how long a step and the whole run of a large model take; empty for small models.
+
+    It plays a few evaluation tasks. Only one process with its own engine can try.
+    """
+    models = {id(policy): policy for policy in run.policies.values() if hasattr(policy, "model")}
+    sizes = [
+        sum(weights.numel() for weights in policy.model.parameters())
+        for policy in models.values()
+        if isinstance(policy, HFPolicy)
+    ]
+    alone = run.processes.count == 1 and not run.engine.keeps_copies
+    if not alone or max(sizes, default=0) < LARGE or not run.starts:
+        return ""
+    run.doing = "trying some tasks", time.monotonic()
+    starts, began = run.starts[:TRIED], time.perf_counter()
+    with run.cuttable():
+        play(run.evaluation, run.policies, starts, seed=0, greedy=True)
+    return sentence(run, (time.perf_counter() - began) / len(starts))
+
+
+def sentence(run: TrainingRun, seconds: float) -> str:
+    """Describe the time of a run whose episodes take this number of seconds each."""
+    settings = run.cfg.train
+    step = STEP_OVER_ROLLOUT * seconds * settings.tasks_per_step * settings.group_size
+    evaluation = seconds * len(run.starts)
+    whole = step * run.total + 2 * evaluation
+    return (
+        f"about {duration(step)} for a step of {settings.tasks_per_step} tasks x"
+        f" {settings.group_size} episodes, {duration(evaluation)} for an evaluation of"
+        f" {len(run.starts)} tasks, and {duration(whole)} in all; train.steps, evaluation.tasks and"
+        " train.minutes make a run shorter"
+    )

@@ -25,6 +25,19 @@ def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
     assert (folder / "report" / "accuracy_tokens.png").exists()
 
 
+def test_a_sweep_over_environments_ends_with_one_report_that_has_a_panel_for_each(
+    processes, small, tmp_path
+):
+    folder = tmp_path / "sweep"
+    settings = [text for text in small if text != "report=false"]
+    swept = [*settings, "train.steps=1", "env=gsm8k,signal", "logger=none"]
+    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    assert f"report of the sweep: {folder}/report.html" in outcome.out
+    for name in ("gsm8k", "signal"):
+        assert (folder / "report" / f"{name}_accuracy_tokens.png").exists()
+
+
 def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, rows):
     folder = tmp_path / "sweep"
     swept = [*small, "train.steps=1", "env.budget.message=48,0,24", "logger=none"]

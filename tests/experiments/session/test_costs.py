@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from laconic.experiments.session.costs import now, peak_gigabytes, tokens_per_second
+from laconic.experiments.session import costs
+from laconic.experiments.session.costs import (
+    forecast,
+    now,
+    peak_gigabytes,
+    sentence,
+    tokens_per_second,
+)
 from laconic.learners.episode import Episode, Group, Turn
 
 
@@ -56,3 +64,41 @@ def test_work_that_is_still_under_way_on_a_gpu_is_waited_for_and_its_memory_coun
     assert ended.query()
     # Two squares of 8192 x 8192 float32 at a time.
     assert peak_gigabytes() >= 2 * 8192**2 * 4 / 1e9
+
+
+def a_run(steps=45, tasks=500):
+    train = SimpleNamespace(tasks_per_step=4, group_size=8, steps=steps)
+    return SimpleNamespace(cfg=SimpleNamespace(train=train), starts=[None] * tasks, total=steps)
+
+
+def test_a_forecast_counts_steps_and_both_evaluations():
+    # A step has 32 episodes of 0.5 s, times 3: 48 s. An evaluation has 500: 250 s.
+    # 45 steps and two evaluations: 45 * 48 + 2 * 250 = 2660 s.
+    text = sentence(a_run(), 0.5)
+    assert "about 0:48 for a step of 4 tasks x 8 episodes" in text
+    assert "4:10 for an evaluation of 500 tasks, and 44:20 in all" in text
+
+
+def test_large_models_alone_get_a_forecast(run, small, tmp_path, monkeypatch):
+    quiet = run("train", *small, f"hydra.run.dir={tmp_path}/quiet", "train.steps=0")
+    assert quiet.code == 0 and "for a step of" not in quiet.out
+    # The model of the tests has about ten thousand parameters.
+    monkeypatch.setattr(costs, "LARGE", 1000)
+    told = run("train", *small, f"hydra.run.dir={tmp_path}/told", "train.steps=0")
+    assert told.code == 0, told.err
+    lines = told.out.splitlines()
+    places = [
+        next(place for place, line in enumerate(lines) if words in line)
+        for words in ("for a step of 2 tasks x 2 episodes", "step 0/0")
+    ]
+    # It comes before the first evaluation ends.
+    assert places == sorted(places)
+    rows = [tmp_path / name / "evaluations.jsonl" for name in ("quiet", "told")]
+    assert rows[0].read_bytes() == rows[1].read_bytes()
+
+
+def test_several_processes_get_no_forecast():
+    policies = {}
+    several = SimpleNamespace(count=2)
+    engine = SimpleNamespace(keeps_copies=False)
+    assert forecast(SimpleNamespace(policies=policies, processes=several, engine=engine)) == ""
