@@ -51,11 +51,11 @@ class Diagnosis:
     """Findings on a run, in sentences."""
 
     wrong: tuple[str, ...]
-    """What is wrong at the last recorded step."""
+    """Sentences on what is wrong at the last recorded step."""
     earlier: tuple[str, ...]
-    """What was wrong earlier, and passed."""
+    """Sentences on what was wrong earlier, and passed."""
     notes: tuple[str, ...]
-    """What limits the conclusions from the run."""
+    """Sentences on what limits the conclusions from the run."""
     figures: tuple[str, ...]
     """Figures that were looked at."""
 

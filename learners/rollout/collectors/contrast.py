@@ -70,11 +70,11 @@ class Contrast(Collector):
         groups = collect(*players, starts, group_size, seed=seed)
         flat = [place for place, group in enumerate(groups) if not self._has_contrast(group)]
         generator = np.random.default_rng((seed, 2))
-        left = len(range(self._rank, self.extra, self._count))
+        budget = len(range(self._rank, self.extra, self._count))
         used = {group.task for group in groups}
         played = refilled = 0
-        while flat and left:
-            further = self._starts(players.environments[0], used, min(len(flat), left), generator)
+        while flat and budget:
+            further = self._starts(players.environments[0], used, min(len(flat), budget), generator)
             if not further:
                 break
             seed = int(generator.integers(2**31))
@@ -84,7 +84,7 @@ class Contrast(Collector):
                     groups[flat.pop(0)] = group
                     refilled += 1
             played += len(further)
-            left -= len(further)
+            budget -= len(further)
         self.metrics = {"extra_groups": float(played), "refilled_groups": float(refilled)}
         return groups
 
