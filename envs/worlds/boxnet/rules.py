@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
 from laconic.envs.task import Score, Split, Task
@@ -248,13 +249,13 @@ class BoxNet(World[State, str]):
         """Return the state before the first step.
 
         Raises:
-            SettingError: the team does not have one arm for each cell.
+            SettingError: the team is not one arm for each cell, after the center if there is one.
         """
-        if len(agents) != sum(self.team.values()):
+        if list(agents) != agent_names(self.team):
             raise SettingError(
                 f"boxnet with env.rows={self.rows} env.columns={self.columns}"
-                f" env.planning={self.planning} needs the team {dict(self.team)}; got env.team with"
-                f" {len(agents)} agents, so leave env.team out"
+                f" env.planning={self.planning} needs the team {dict(self.team)}; got"
+                f" {', '.join(agents)}, so leave env.team out"
             )
         cells = _frozen(task.details["cells"])
         return self._open(State(tuple(agents), cells, boxes_in(cells)))

@@ -260,7 +260,17 @@ def test_a_numeric_team_plays_by_menu(view):
         ({"view": "all"}, UnknownNameError, r"env\.view 'all'"),
         ({"planning": "cma"}, UnknownNameError, r"env\.planning 'cma'. Did you mean 'cmas'"),
         ({"order": "row"}, UnknownNameError, r"env\.order 'row'"),
-        ({"team": {"arm": 3}}, SettingError, r"needs the team {'arm': 4}; got env\.team with 3"),
+        (
+            {"team": {"arm": 3}},
+            SettingError,
+            r"needs the team {'arm': 4}; got arm_0, arm_1, arm_2,",
+        ),
+        ({"team": {"center": 1, "arm": 3}}, SettingError, "got center_0, arm_0, arm_1, arm_2, so"),
+        (
+            {"team": {"arm": 4, "center": 1}, "planning": "cmas"},
+            SettingError,
+            r"needs the team {'center': 1, 'arm': 4}; got arm_0",
+        ),
         ({"generator": {"boxes": 6}}, SettingError, r"generator\.boxes must be .* from 1 to 5"),
         ({"generator": {"box": 2}}, UnknownNameError, "'box'. Did you mean 'boxes'"),
     ],
