@@ -122,13 +122,13 @@ def test_the_estimator_trains_by_its_yaml_and_by_its_name(
     assert math.isfinite(rows(tmp_path / "metrics.jsonl")[-1]["learner/loss"])
 
 
-def test_the_benchmark_has_twelve_tasks_each_with_one_right_answer(my_package):
+def test_the_benchmark_has_twenty_tasks_each_with_one_right_answer(my_package):
     from my_package import meetings
 
     parts = [meetings.make(split=split).tasks.values() for split in ("train", "evaluation")]
-    assert [len(part) for part in parts] == [9, 3]
+    assert [len(part) for part in parts] == [15, 5]
     tasks = [task for part in parts for task in part]
-    assert len({task.text for task in tasks}) == 12
+    assert len({task.text for task in tasks}) == 20
     for task in tasks:
         free = [set(re.findall(r"[0-9]+", statement)) for statement in task.statements]
         assert len(free) == 3 and set.intersection(*free) == {task.answer}
@@ -171,7 +171,7 @@ def test_the_benchmark_trains_and_is_solved_by_scripts_by_its_yaml(
     played = [*chosen, "agent=scripted", f"hydra.run.dir={tmp_path}/played"]
     outcome = run("evaluate", *played)
     assert outcome.code == 0, outcome.err
-    assert len(rows(tmp_path / "played" / "episodes.jsonl")) == 3
+    assert len(rows(tmp_path / "played" / "episodes.jsonl")) == 5
     assert rows(tmp_path / "played" / "metrics.jsonl")[-1]["eval/accuracy"] == 1.0
 
 
