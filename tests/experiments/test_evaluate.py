@@ -118,7 +118,7 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
     (row,) = rows(folder / "metrics.jsonl")
     assert row["step"] == 0 and row["eval/accuracy"] == 0.0
     # The source has no flags, so of those who were dealt something nobody can say who is informed.
-    said = {"tokens_said/solver", "tokens_said/helper"}
+    said = {"tokens_said/solver", "tokens_said/helper", "stated", "strict"}
     known = {*GLOSSARY, *said} - {"spoke_if_informed"}
     assert {name.removeprefix("eval/") for name in row} - {"step"} == known
     transcripts = rows(folder / "transcripts.jsonl")

@@ -37,7 +37,7 @@ LEARNER = {
     "task_advantage",
     "price_advantage",
 }
-SAID = ("tokens_said/solver", "tokens_said/helper", "facts_told")
+SAID = ("tokens_said/solver", "tokens_said/helper", "facts_told", "stated", "strict")
 GROUPS = ("reply_tokens", "entropy")
 SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
 BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
