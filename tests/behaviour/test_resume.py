@@ -51,9 +51,10 @@ BEFORE_THE_FIRST_CHECKPOINT = (
 WHILE_THE_POLICY_IS_SAVED = ("laconic.learners.agents.hf.HFPolicy.save", 1, "before")
 BEFORE_THE_REPORT = ("laconic.experiments.session.run_state.write_report", 1, "before")
 
-# In the second, rows of two steps are there that no checkpoint has.
-QUICK = [DURING_THE_ROLLOUT, BEFORE_ITS_MANIFEST]
+# Rows of two steps are there that no checkpoint has.
+QUICK = [BEFORE_ITS_MANIFEST]
 SLOW = [
+    DURING_THE_ROLLOUT,
     BETWEEN_EVALUATION_AND_TRANSCRIPTS,
     IN_A_ROW,
     BETWEEN_MINIBATCHES,
@@ -113,11 +114,11 @@ def test_a_run_may_be_killed_again_and_again(processes, small, tmp_path, assert_
     assert_equal(tmp_path / "run")
 
 
-def test_a_damaged_checkpoint_is_passed_over(processes, trained, small, tmp_path, assert_equal):
+def test_a_damaged_checkpoint_is_passed_over(run, trained, small, tmp_path, assert_equal):
     shutil.copytree(trained[0], tmp_path / "run")
     state = tmp_path / "run" / "checkpoints" / "step_00000004" / "state.pt"
     state.write_bytes(state.read_bytes()[:-100])
-    resumed = processes.run("train", *small, f"hydra.run.dir={tmp_path}/run", "resume=true")
+    resumed = run("train", *small, f"hydra.run.dir={tmp_path}/run", "resume=true")
     assert resumed.code == 0
     assert "step_00000004 is damaged and passed over" in resumed.err
     steps = [line for line in resumed.out.splitlines() if line.startswith("step ")]
@@ -165,6 +166,7 @@ def test_a_signal_ends_a_run_with_a_checkpoint_and_a_report_and_it_can_go_on(
     assert_equal(folder)
 
 
+@pytest.mark.slow
 def test_a_signal_in_the_last_step_comes_too_late_to_leave_anything_undone(
     processes, small, tmp_path, assert_equal
 ):
@@ -179,27 +181,25 @@ def rows_of(path: Path) -> list[str]:
     return path.read_text().split("\n")[:-1]
 
 
-def test_resuming_a_finished_run_leaves_it_as_it_is(
-    processes, trained, small, tmp_path, assert_equal
-):
+def test_resuming_a_finished_run_leaves_it_as_it_is(run, trained, small, tmp_path, assert_equal):
     folder = tmp_path / "run"
     shutil.copytree(trained[0], folder)
     before = {
         name: (folder / name).read_bytes()
         for name in ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl")
     }
-    outcome = processes.run("train", *small, f"hydra.run.dir={folder}", "resume=true")
+    outcome = run("train", *small, f"hydra.run.dir={folder}", "resume=true")
     assert outcome.code == 0, outcome.err
     assert {name: (folder / name).read_bytes() for name in before} == before
     assert_equal(folder)
 
 
-def test_a_finished_run_can_be_made_longer(processes, trained, small, tmp_path, timeless):
+def test_a_finished_run_can_be_made_longer(run, trained, small, tmp_path, timeless):
     short, long = tmp_path / "short", tmp_path / "long"
     shutil.copytree(trained[0], short)
     longer = ["train", *small, "train.steps=6"]
-    assert processes.run(*longer, f"hydra.run.dir={short}", "resume=true").code == 0
-    assert processes.run(*longer, f"hydra.run.dir={long}").code == 0
+    assert run(*longer, f"hydra.run.dir={short}", "resume=true").code == 0
+    assert run(*longer, f"hydra.run.dir={long}").code == 0
     for name in ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
         assert timeless(short / name) == timeless(long / name)
     assert json.loads((short / "status.json").read_text())["step"] == 6
@@ -226,19 +226,17 @@ def test_the_folder_alone_is_enough_to_go_on_with_a_run(processes, trained, tmp_
     assert again.code == 0 and "other settings" not in again.out, again.err
 
 
-def test_a_folder_that_is_not_there_begins_no_run(processes, tmp_path):
-    outcome = processes.run("train", f"resume={tmp_path}/rnu")
+def test_a_folder_that_is_not_there_begins_no_run(run, tmp_path):
+    outcome = run("train", f"resume={tmp_path}/rnu")
     assert outcome.code == 1 and "there is no such folder" in outcome.message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_cannot_be_made_shorter_than_it_is(processes, trained, small, tmp_path):
+def test_a_run_cannot_be_made_shorter_than_it_is(run, trained, small, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(trained[0], folder)
     before = (folder / "metrics.jsonl").read_bytes()
-    outcome = processes.run(
-        "train", *small, "train.steps=3", f"hydra.run.dir={folder}", "resume=true"
-    )
+    outcome = run("train", *small, "train.steps=3", f"hydra.run.dir={folder}", "resume=true")
     assert outcome.code == 1
     assert "train.steps must be at least the 4 steps that the run in" in outcome.message
     assert "got 3" in outcome.message
@@ -275,12 +273,12 @@ def test_a_folder_with_a_run_is_not_overwritten(run, trained, small, tmp_path):
 
 
 def test_a_command_that_failed_at_once_may_be_mended_and_resumed(
-    run, small, tmp_path, assert_equal, processes
+    run, small, tmp_path, assert_equal
 ):
     command = ["train", *small, f"hydra.run.dir={tmp_path}/run"]
     assert run(*command, "agent.model=/nowhere").code == 1
     # The folder holds a configuration but no row, so there is nothing that it could spoil.
-    outcome = processes.run(*command, "resume=true")
+    outcome = run(*command, "resume=true")
     assert outcome.code == 0, outcome.err
     assert_equal(tmp_path / "run")
 

@@ -95,6 +95,7 @@ def test_a_rollout_that_hangs_is_cut_off_and_no_step_is_lost(
     assert timeless(folder / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_hangs_is_cut_off_and_the_run_can_go_on(
     interrupted, processes, outside, stuck, tmp_path, rows
 ):
@@ -142,8 +143,9 @@ def test_a_sweep_ends_with_the_job_that_was_interrupted(
 
 @pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_an_environment_that_never_ends_is_an_error_that_names_the_key(
-    processes, outside, stuck, tmp_path, program
+    run, stuck, tmp_path, monkeypatch, program
 ):
+    monkeypatch.setenv("STUCK", "endless")
     remaining = [
         override
         for override in stuck(0)
@@ -151,14 +153,7 @@ def test_an_environment_that_never_ends_is_an_error_that_names_the_key(
     ]
     if program == "evaluate":
         remaining += ["evaluation.tasks=2", "evaluation.batch=2"]
-    ended = processes.run(
-        program,
-        *remaining,
-        "env.max_rounds=7",
-        f"hydra.run.dir={tmp_path}/run",
-        path=[str(outside)],
-        environment={"STUCK": "endless"},
-    )
+    ended = run(program, *remaining, "env.max_rounds=7", f"hydra.run.dir={tmp_path}/run")
     assert ended.code == 1
     assert "did not end within env.max_rounds=7 rounds; let Stuck end" in ended.message
     assert "raise env.max_rounds" in ended.message

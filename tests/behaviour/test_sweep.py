@@ -6,11 +6,11 @@ import pytest
 
 
 def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
-    processes, small, tmp_path, rows, timeless, trained
+    run, small, tmp_path, rows, timeless, trained
 ):
     folder = tmp_path / "sweep"
     swept = [*small, "train.steps=2", "seed=0,1", "env.reward.price=0,3", "logger=none"]
-    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    outcome = run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 0, outcome.err
     prices = [
         [row.get("train/price") for row in rows(folder / job / "metrics.jsonl")] for job in "0123"
@@ -19,29 +19,29 @@ def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
     # Seed 0 at 3, the default price, is the training that other tests compare with, though a job
     # came before it.
     assert timeless(folder / "1" / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")[:3]
-    report = processes.run("report", str(folder))
+    report = run("report", str(folder))
     assert report.code == 0, report.err
     assert "env.reward.price=3" in (folder / "report.html").read_text()
     assert (folder / "report" / "accuracy_tokens.png").exists()
 
 
 def test_a_sweep_over_environments_ends_with_one_report_that_has_a_panel_for_each(
-    processes, small, tmp_path
+    run, small, tmp_path
 ):
     folder = tmp_path / "sweep"
     settings = [text for text in small if text != "report=false"]
     swept = [*settings, "train.steps=1", "env=gsm8k,signal", "logger=none"]
-    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    outcome = run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 0, outcome.err
     assert f"report of the sweep: {folder}/report.html" in outcome.out
     for name in ("gsm8k", "signal"):
         assert (folder / "report" / f"{name}_accuracy_tokens.png").exists()
 
 
-def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, rows):
+def test_one_failing_job_does_not_stop_the_others(run, small, tmp_path, rows):
     folder = tmp_path / "sweep"
     swept = [*small, "train.steps=1", "env.budget.message=48,0,24", "logger=none"]
-    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    outcome = run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 1
     assert "error: 1 of the jobs failed (see error.txt):\n  1: " in outcome.message
     output = (folder / "1" / "error.txt").read_text()
