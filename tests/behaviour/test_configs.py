@@ -331,10 +331,11 @@ def test_what_differs_on_purpose_still_exists():
         assert takes_more or set(keys) <= parameters, target
 
 
-@pytest.mark.parametrize("path", sorted(YAMLS.values()), ids=lambda path: path.stem)
-def test_every_yaml_begins_by_saying_what_it_is(path):
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("# @package")]
-    assert lines[0].startswith("# ")
+def test_every_yaml_begins_by_saying_what_it_is():
+    for path in YAMLS.values():
+        lines = path.read_text().splitlines()
+        first = next(line for line in lines if not line.startswith("# @package"))
+        assert first.startswith("# "), path
 
 
 MOST_SETTINGS = 70

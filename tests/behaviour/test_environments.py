@@ -34,6 +34,7 @@ def test_it_is_trained_for_a_few_steps(run, small, rows, tmp_path, name):
         "train",
         f"env={name}",
         *small,
+        *(["env.months=2"] if name == "commons" else []),
         "train.steps=2",
         "train.checkpoint_every=2",
         "train.evaluate_every=null",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -30,26 +31,28 @@ FOLDER_CIRCLES: set[Edge] = set()
 """Imports that close a circle of folders. The list may only become shorter."""
 
 
-def _imported(source: str, package: str) -> Iterator[str]:
-    """Yield dotted names of all that a file imports, also within functions.
+@functools.cache
+def _imported(source: str, package: str) -> tuple[str, ...]:
+    """Return dotted names of all that a file imports, also within functions.
 
     Args:
         source: text of the file.
         package: dotted name of its package, to which relative imports refer.
     """
+    names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".")
             base = parts[: len(parts) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            names += (module, *(f"{module}.{alias.name}" for alias in node.names))
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = ast.unparse(node.func).rsplit(".")[-1]
             if called in ("import_module", "__import__"):
-                yield str(node.args[0].value)
+                names.append(str(node.args[0].value))
+    return tuple(names)
 
 
 def _files(package: str) -> list[Path]:

@@ -83,10 +83,9 @@ def test_every_render_mode_works(make, capsys):
 @pytest.mark.parametrize(
     "make",
     [
-        # `test_every_benchmark.py` plays these by default, with the settings of their yaml.
-        pytest.param(case, marks=pytest.mark.slow)
-        if case[0] not in ("gsm8k", *envs.names("worlds"))
-        else case
+        # By default `test_every_benchmark.py` plays the others with the settings of their yaml,
+        # and `tests/envs/worlds/test_environment.py` the variants of worlds.
+        case if case[0] == "gsm8k" else pytest.param(case, marks=pytest.mark.slow)
         for case in CASES
     ],
     ids="-".join,

@@ -14,7 +14,9 @@ from laconic.experiments.command_line.targets import settle
 from laconic.experiments.session.setup import make_environments, make_learner, make_team
 from laconic.learners.episode import Episode, Group, Turn
 
-METHODS = ("gspo", "agent_gspo", "magrpo", "at_grpo", "dr_mas", "ippo", "mappo")
+METHODS = ("gspo", "magrpo", "at_grpo", "ippo", "mappo")
+LIKE_GSPO = ("agent_gspo", "dr_mas")
+"""Methods with the sequences of gspo."""
 
 
 @cache
@@ -71,7 +73,9 @@ def tokens_of(groups: list[Group]) -> int:
 @pytest.mark.parametrize(
     "rounds", [4, *(pytest.param(rounds, marks=pytest.mark.slow) for rounds in (2, 8, 16))]
 )
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LIKE_GSPO)]
+)
 def test_no_token_passes_twice(method, rounds):
     cfg, policies = team_of(method)
     draw, agents = Random(rounds), tuple(policies)

@@ -40,6 +40,7 @@ def test_an_update_passes_few_modules_and_functions(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(train, "update", profiled)
     settings = ["seed=0", "threads=1", "train.steps=2", "train.tasks_per_step=2"]
+    settings += ["train.group_size=4", "agent.sampling.max_reply_tokens=12", "env.tasks=20"]
     settings += ["evaluation.tasks=2", "report=false", f"hydra.run.dir={tmp_path}/run"]
     outcome = run("train", *settings)
     assert outcome.code == 0, outcome.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -37,10 +38,13 @@ CALLS = {
 """File and program of each call of `command` -> the overrides that it is called with."""
 
 
-def files() -> Iterator[tuple[str, ast.Module]]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
+@functools.cache
+def files() -> tuple[tuple[str, ast.Module], ...]:
+    """Return the name and the tree of each file of the packages."""
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple(
+        (str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths
+    )
 
 
 def calls() -> Iterator[tuple[str, str]]:

@@ -52,20 +52,21 @@ def test_an_unknown_environment_names_the_nearest():
             ask("gsm8")
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"topologi": 3}, "setting of an environment 'topologi'. Did you mean 'topology'"),
-        ({"sorce": "x"}, "setting of an environment 'sorce'. Did you mean 'source'"),
-        ({"split": "eval"}, "split 'eval'. Did you mean 'evaluation'"),
-        ({"budget": {"mesage": 3}}, r"env\.budget 'mesage'. Did you mean 'message'"),
-        ({"reward": {"prize": 3}}, r"env\.reward 'prize'. Did you mean 'price'"),
-        ({"topology": "rings"}, "topology 'rings'. Did you mean 'ring'"),
-    ],
-)
-def test_an_unknown_setting_names_the_nearest(name, settings, words):
-    with pytest.raises(UnknownNameError, match=words):
-        envs.make(name, **{"tasks": 2, **settings})
+UNKNOWN = {
+    "setting of an environment 'topologi'. Did you mean 'topology'": {"topologi": 3},
+    "setting of an environment 'sorce'. Did you mean 'source'": {"sorce": "x"},
+    "split 'eval'. Did you mean 'evaluation'": {"split": "eval"},
+    r"env\.budget 'mesage'. Did you mean 'message'": {"budget": {"mesage": 3}},
+    r"env\.reward 'prize'. Did you mean 'price'": {"reward": {"prize": 3}},
+    "topology 'rings'. Did you mean 'ring'": {"topology": "rings"},
+}
+"""Part of a message -> the settings that it answers."""
+
+
+def test_an_unknown_setting_names_the_nearest(name):
+    for words, settings in UNKNOWN.items():
+        with pytest.raises(UnknownNameError, match=words):
+            envs.make(name, **{"tasks": 2, **settings})
 
 
 def test_a_setting_of_another_kind_of_environment_is_unknown():
@@ -79,10 +80,10 @@ def test_a_setting_of_another_kind_of_environment_is_unknown():
         envs.make("gsm8k", tasks=2, wording="pasture")
 
 
-@pytest.mark.parametrize("tasks", [0, -1, True, 2.0, "5"])
-def test_the_number_of_tasks_must_be_a_whole_number_of_at_least_one(name, tasks):
-    with pytest.raises(SettingError, match=r"env\.tasks must be null or a whole number"):
-        envs.make(name, tasks=tasks)
+def test_the_number_of_tasks_must_be_a_whole_number_of_at_least_one(name):
+    for tasks in (0, -1, True, 2.0, "5"):
+        with pytest.raises(SettingError, match=r"env\.tasks must be null or a whole number"):
+            envs.make(name, tasks=tasks)
 
 
 def test_a_cap_or_price_out_of_range_names_its_key(name):
@@ -93,17 +94,17 @@ def test_a_cap_or_price_out_of_range_names_its_key(name):
 
 
 @pytest.mark.parametrize("key", ["budget", "reward", "channel"])
-@pytest.mark.parametrize("value", [3, 0.5, True, "message", [1], envs.Task("a", "?", (), "1")])
-def test_a_record_of_settings_that_is_none_names_its_key(name, key, value):
-    with pytest.raises(SettingError, match=rf"^env\.{key} must be null or settings by name"):
-        envs.make(name, tasks=2, **{key: value})
+def test_a_record_of_settings_that_is_none_names_its_key(name, key):
+    for value in (3, 0.5, True, "message", [1], envs.Task("a", "?", (), "1")):
+        with pytest.raises(SettingError, match=rf"^env\.{key} must be null or settings by name"):
+            envs.make(name, tasks=2, **{key: value})
 
 
 @pytest.mark.parametrize("key", ["reader", "generator"])
-@pytest.mark.parametrize("value", [3, "level", [1], {1: 2}])
-def test_settings_of_tasks_that_are_no_mapping_name_their_key(name, key, value):
-    with pytest.raises(SettingError, match=rf"^env\.{key} must be null or a mapping"):
-        envs.make(name, tasks=2, **{key: value})
+def test_settings_of_tasks_that_are_no_mapping_name_their_key(name, key):
+    for value in (3, "level", [1], {1: 2}):
+        with pytest.raises(SettingError, match=rf"^env\.{key} must be null or a mapping"):
+            envs.make(name, tasks=2, **{key: value})
 
 
 @pytest.mark.parametrize("level", [{"easy": 1}, {1, 2}, [[1], [2]], [1, 2, 3], "1", None])
@@ -117,10 +118,10 @@ def test_lists_and_pairs_of_levels_are_one_setting():
     assert makers[0].tasks == makers[1].tasks
 
 
-@pytest.mark.parametrize("source", [None, 3, ["a.jsonl"], True])
-def test_a_source_that_is_none_names_its_key(name, source):
-    with pytest.raises(SettingError, match=r"^env\.source must be 'generated', a file, a folder"):
-        envs.make(name, source=source)
+def test_a_source_that_is_none_names_its_key(name):
+    for source in (None, 3, ["a.jsonl"], True):
+        with pytest.raises(SettingError, match=r"^env\.source must be 'generated', a file, a"):
+            envs.make(name, source=source)
 
 
 def test_settings_of_sources_are_refused_where_tasks_are_generated(name):

@@ -6,5 +6,5 @@ from made_runs import build_run  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _composed_once(composed_once: None) -> None:
-    """Nearly every test here composes a configuration."""
+def _quick(composed_once: None, coarse_pictures: None) -> None:
+    """Compose a choice of configurations once, and draw coarse pictures."""

@@ -26,6 +26,7 @@ def test_the_terminal_shows_the_table_and_the_paths(run: Path, tmp_path: Path) -
     assert str(path) in text.replace("\n", "")
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_narrow_terminal_shows_changes_without_their_intervals(run: Path, tmp_path: Path) -> None:
     shown = {}
     for width in (100, 160):
@@ -37,6 +38,7 @@ def test_a_narrow_terminal_shows_changes_without_their_intervals(run: Path, tmp_
     assert (shown[100].count("["), shown[160].count("[")) == (2, 3)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_in_80_columns_no_label_and_no_number_is_broken(run: Path, tmp_path: Path) -> None:
     console = Console(width=80, record=True, file=(tmp_path / "out").open("w"))
     write_report(run, console)
@@ -53,6 +55,7 @@ def test_in_80_columns_no_label_and_no_number_is_broken(run: Path, tmp_path: Pat
         assert begins or re.fullmatch(r"(\[\S+, \S+\]\s*){0,2}([−+]\d+ %)?", line), line
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_report_is_called_by_its_environment_learner_and_seed(run: Path) -> None:
     config = (run / "config.yaml").read_text().replace("env:\n", "env:\n  name: math\n")
     learner = "learner: {_target_: laconic.learners.algorithms.group.GroupLearner}\n"

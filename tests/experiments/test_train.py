@@ -176,7 +176,7 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
         "evaluate",
         f"agent.model={folder / 'policy'}",
         "agent.sharing=separate",
-        "agent.sampling.max_reply_tokens=12",
+        "agent.sampling.max_reply_tokens=6",
         "env.tasks=20",
         "evaluation.tasks=4",
         "threads=1",

@@ -56,6 +56,30 @@ def composed_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def coarse_pictures() -> Iterator[None]:
+    """Save pictures with 40 dots per inch, which takes half the time."""
+    import matplotlib
+
+    with matplotlib.rc_context({"savefig.dpi": 40}):
+        yield
+
+
+@pytest.fixture
+def usual_resolution() -> Iterator[None]:
+    """Save pictures as outside the tests, where no resolution but that of the style is set."""
+    import matplotlib
+
+    with matplotlib.rc_context({"savefig.dpi": matplotlib.rcParamsDefault["savefig.dpi"]}):
+        yield
+
+
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write reports as on a machine without matplotlib, for tests that read their text alone."""
+    monkeypatch.setattr("laconic.experiments.reporting.look.can_draw", lambda: False)
+
+
+@pytest.fixture(scope="session")
 def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random policy of the tiny kind, far smaller than the shipped one."""
     # Imported here because it takes long, and every test loads this module.
@@ -79,7 +103,7 @@ def small(policy_folder: Path) -> list[str]:
     """Overrides with which a training takes about a second."""
     return [
         f"agent.model={policy_folder}",
-        "agent.sampling.max_reply_tokens=12",
+        "agent.sampling.max_reply_tokens=6",
         "env.tasks=20",
         "train.tasks_per_step=2",
         "train.group_size=2",
@@ -101,7 +125,7 @@ def small(policy_folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def run(composed_once: None) -> Callable[..., Outcome]:
+def run(composed_once: None, coarse_pictures: None) -> Callable[..., Outcome]:
     """Run a program, by its name with `_` for `-`, with some arguments in this process.
 
     The environments of other packages that it offers are gone again after it.

@@ -11,7 +11,15 @@ from laconic.envs.sandbox import wardens
 from laconic.envs.sandbox.wardens import WARDENS
 
 
-@pytest.fixture(params=["bubblewrap", "process", "bubblewrap on disk", "process on disk"])
+@pytest.fixture(
+    params=[
+        # Between them each level and each place; `test_sandbox_attacks.py` has "process" as well.
+        "bubblewrap",
+        "process on disk",
+        pytest.param("process", marks=pytest.mark.slow),
+        pytest.param("bubblewrap on disk", marks=pytest.mark.slow),
+    ]
+)
 def any_level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Yield a level; on disk it runs as on a machine where nothing can be mounted."""
     name, _, on_disk = request.param.partition(" ")

@@ -16,10 +16,14 @@ FIVE = [f"fisher_{number}" for number in range(5)]
 VARIANTS = [
     {},
     {"talk": "published", "months": 3},
-    {"language": "none"},
+    {"language": "none", "months": 4},
     {"newcomer": True, "months": 15, "topology": "ring"},
-    {"wording": "trash", "reward": {"price": 1.0, "charge": "team"}},
-    {"budget": {"message": 4, "agent": 9, "round": 12, "episode": 20}, "talk_rounds": 1},
+    {"wording": "trash", "reward": {"price": 1.0, "charge": "team"}, "months": 4},
+    {
+        "budget": {"message": 4, "agent": 9, "round": 12, "episode": 20},
+        "talk_rounds": 1,
+        "months": 4,
+    },
     {"channel": {"lose": 0.5, "mark": True}, "budget": {"thought": 5}, "months": 4},
 ]
 

@@ -56,6 +56,7 @@ def width(rows):
     return imread(io.BytesIO(picture("title", rows, None).png)).shape[1]
 
 
+@pytest.mark.usefixtures("usual_resolution")
 def test_a_graded_score_has_its_own_panel():
     # 5.6 inches a panel and 2.2 for the legend, 150 dots an inch.
     assert width([row("a", score=0.5)]) == 1170

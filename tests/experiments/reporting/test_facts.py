@@ -112,6 +112,7 @@ def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None
     assert duration(seconds) == text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_page_shows_the_facts_of_its_run(
     tmp_path: Path, build_run: Callable[..., Path], report: Callable[[Path], object]
 ) -> None:

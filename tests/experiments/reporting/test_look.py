@@ -36,6 +36,7 @@ def test_the_first_49_marks_differ() -> None:
     assert marks(0) == []
 
 
+@pytest.mark.usefixtures("usual_resolution")
 def test_a_picture_has_the_size_it_was_asked_for_and_its_panels() -> None:
     seen: list[int] = []
     png = draw(4.0, 2.0, 3, lambda *panels: seen.append(len(panels)))
@@ -53,6 +54,7 @@ def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_t
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.usefixtures("usual_resolution")
 def test_a_picture_of_few_colours_keeps_the_palette_and_its_resolution() -> None:
     """Thin lines of every colour: none may be merged into what covers more."""
 

@@ -23,6 +23,7 @@ def test_a_report_is_one_file_with_its_pictures_inside_and_beside(run: Path, rep
     assert not {"link", "iframe", "object"} & set(page.tags)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_the_table_shows_before_after_and_change_with_intervals(
     tmp_path: Path, build_run: Any, report: Any, write_rows: Any
 ) -> None:
@@ -57,6 +58,7 @@ def test_the_table_shows_before_after_and_change_with_intervals(
     assert "−30.0 [−35.0, −25.0], −75 %" in text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_transcripts_of_the_same_tasks_stand_side_by_side(run: Path, report: Any) -> None:
     pairs = single.pairs(read_run(run))
     assert [(before.step, after.step) for before, after in pairs if after] == [(0, 60)] * 3
@@ -65,6 +67,7 @@ def test_transcripts_of_the_same_tasks_stand_side_by_side(run: Path, report: Any
     assert "A late bus!" in text and "(silent)" in text and "nothing useful to tell" in text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_tasks_carry_the_marks_by_which_they_are_filtered(
     run: Path, report: Any, write_rows: Any
 ) -> None:
@@ -99,6 +102,7 @@ def test_messages_of_agents_cannot_become_markup_of_the_page(run: Path, report: 
     assert "<script>alert(1)</script>" in page.text and "<script>alert(2)</script>" in page.text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: Any) -> None:
     (run / "status.json").write_text(json.dumps({"state": "finished", "warnings": ["collapse!"]}))
     text = report(run).text

@@ -11,7 +11,6 @@ from laconic.learners.episode import Episode, Group, Parts, Turn
 from laconic.learners.training.sequences import sequences_of
 
 CREDITS = ("own", "team", "outcome", "silence", "shapley")
-DRAWS = 60
 
 
 def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
@@ -63,13 +62,14 @@ def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
     return Group("t", tuple(episodes)), rate, {"said": counts, "all": tokens.sum(axis=1)}
 
 
+@pytest.mark.parametrize("draws", [24, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", CREDITS)
 @pytest.mark.parametrize("unit", ["episode", "reply"])
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
-def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, power):
+def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, power, draws):
     generator = np.random.default_rng(0)
     checked = 0
-    for _ in range(DRAWS):
+    for _ in range(draws):
         group, rate, tokens = drawn(generator)
         solved = np.mean([episode.solved for episode in group.episodes])
         factor = solved**power if group.episodes[0].common else 1.0
@@ -99,7 +99,7 @@ def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, 
             assert sequence.return_to_go == pytest.approx(parts.task - factor * rate * words)
             checked += 1
         checked_pairs(sequences, rate, factor)
-    assert checked > 5 * DRAWS
+    assert checked > 5 * draws
 
 
 def checked_pairs(sequences, rate, factor):

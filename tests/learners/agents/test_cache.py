@@ -129,7 +129,7 @@ def test_rows_without_room_for_the_longest_reply_are_called_apart():
 
 
 def test_the_default_is_four_gibibytes(make_model):
-    # Two layers of one head of 8 numbers of 4 bytes, keys and values: 128 bytes a token.
-    assert cache.default_tokens(make_model("llama", 24)) == 4 * 2**30 // 128
-    # GPT-2 has two heads.
+    # A layer of one head of 8 numbers of 4 bytes, keys and values: 64 bytes a token.
+    assert cache.default_tokens(make_model("llama", 24)) == 4 * 2**30 // 64
+    # GPT-2 has two layers of two heads.
     assert cache.default_tokens(make_model("gpt2", 24)) == 4 * 2**30 // 256

@@ -112,7 +112,8 @@ def test_without_the_word_nothing_is_sampled_differently(make_model, reply_end):
 @pytest.fixture
 def speller(make_policy, qwen_tokenizer):
     """Return a policy whose silence word is the letter e, alone or within a longer token."""
-    return make_policy(tokenizer=qwen_tokenizer, silence="e", max_reply_tokens=12)
+    layers = {"num_hidden_layers": 2}
+    return make_policy(tokenizer=qwen_tokenizer, model=layers, silence="e", max_reply_tokens=12)
 
 
 def test_a_reply_is_cut_behind_the_token_in_whose_middle_the_word_ends(speller):

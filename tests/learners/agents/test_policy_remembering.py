@@ -19,7 +19,7 @@ NEWS = ("Hello team", "There are 3", "in all there are 15 of them, so 7 birds", 
 Talks = list[tuple[Reply, ...]]
 
 
-def asked(talks: Talks, limit: int | None = 9) -> list[Request]:
+def asked(talks: Talks, limit: int = 4) -> list[Request]:
     """Rows 0 to 2 begin alike, as a group does; the others begin with the same rules."""
     rounds = len(talks[0])
     return [
@@ -27,14 +27,14 @@ def asked(talks: Talks, limit: int | None = 9) -> list[Request]:
             "solver_0",
             RULES + NEWS[max(0, row - 2)] if not rounds else NEWS[(row * rounds) % len(NEWS)],
             history=history,
-            max_tokens=None if limit is None else limit + row,
+            max_tokens=limit + row,
         )
         for row, history in enumerate(talks)
     ]
 
 
 def converse(
-    policy: HFPolicy, rounds: int = 4, rows: int = 6, greedy: bool = True, keep: bool = True
+    policy: HFPolicy, rounds: int = 3, rows: int = 6, greedy: bool = True, keep: bool = True
 ) -> Talks:
     """Return the replies of each row in all rounds; first replies are sampled, so rows differ."""
     talks: Talks = [()] * rows
@@ -174,10 +174,10 @@ def test_a_reply_that_was_given_is_read(make_policy):
 
 
 def test_replies_are_cut_at_their_own_limit_and_go_on_from_there(make_policy, passed):
-    """Limits are 10 to 15 tokens; a random model hardly ever ends its reply sooner."""
+    """Limits are 5 to 10 tokens; a random model hardly ever ends its reply sooner."""
     policy = make_policy()
     cached = converse(policy)
-    assert [len(talk[1].reply_ids) for talk in cached] == [10, 11, 12, 13, 14, 15]
+    assert [len(talk[1].reply_ids) for talk in cached] == [5, 6, 7, 8, 9, 10]
     assert_alike(cached, converse(make_policy(), keep=False))
 
 

@@ -43,6 +43,7 @@ def thinker(make_policy, qwen_tokenizer):
         policy = make_policy(
             "qwen3",
             tokenizer,
+            {"num_hidden_layers": 1},
             **{"max_reply_tokens": 7, "thinking_tokens": 9, "silence": "~", **sampling},
             template={"enable_thinking": thinking},
         )
@@ -143,7 +144,7 @@ def played(thinker, make_env):
 
     def make(template=THINKS, seed=0, **settings):
         policy = thinker(template)
-        settings = {"team": {"solver": 1, "helper": 1}, "rounds": 3, **settings}
+        settings = {"team": {"solver": 1, "helper": 1}, "rounds": 2, **settings}
         env = make_env(tokenize=tokenize_with(policy.tokenizer), **settings)
         policies = dict.fromkeys(env.possible_agents, policy)
         return policy, env, play([env], policies, [Start(0, "fruit")] * 8, seed=seed)
@@ -224,7 +225,7 @@ def test_thoughts_stay_at_home(played):
 def test_with_thinking_off_replies_are_those_of_a_template_without_thoughts(thinker):
     off, bare = thinker(thinking=False), thinker(thinking=False)
     bare._thoughts = None
-    requests = [replace(ASKED, text=f"How many {i}?") for i in range(32)]
+    requests = [replace(ASKED, text=f"How many {i}?") for i in range(48)]
     reply, other = (p.reply(requests, seed=3, greedy=False) for p in (off, bare))
     assert [r.reply_ids for r in reply] == [r.reply_ids for r in other]
     marks = {off._template.thoughts.begin, off._template.thoughts.end}

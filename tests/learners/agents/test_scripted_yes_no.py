@@ -10,6 +10,7 @@ from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 
 TEAMS = {"strategyqa": "helper", "sports": "scout"}
+TASKS = 24
 
 
 @pytest.fixture(params=TEAMS)
@@ -22,7 +23,7 @@ def make(name: str, level: object, information: str = "split", **settings: objec
     helper = TEAMS[name]
     return envs.make(
         name,
-        tasks=60,
+        tasks=TASKS,
         generator={"level": level, "distractors": (0, 3)},
         team={"solver": 1, helper: 3},
         information=information,
@@ -50,11 +51,11 @@ def scores(environment, script: str) -> list[float]:
     ],
 )
 def test_a_team_that_says_what_matters_is_always_right(name, script, information, level) -> None:
-    assert scores(make(name, level, information), script) == [1.0] * 60
+    assert scores(make(name, level, information), script) == [1.0] * TASKS
 
 
 def test_a_silent_team_solves_nothing(name) -> None:
-    assert scores(make(name, 1), "silent") == [0.0] * 60
+    assert scores(make(name, 1), "silent") == [0.0] * TASKS
 
 
 def test_a_team_without_its_helpers_words_solves_nothing(name) -> None:
@@ -64,7 +65,7 @@ def test_a_team_without_its_helpers_words_solves_nothing(name) -> None:
     team = {agent: policies[agent] if agent == "solver_0" else silent[agent] for agent in policies}
     starts = [Start(seed, key) for seed, key in enumerate(environment.tasks)]
     played = play([environment], team, starts, seed=0)
-    assert [episode.score for episode in played] == [0.0] * 60
+    assert [episode.score for episode in played] == [0.0] * TASKS
 
 
 @pytest.mark.parametrize("information", ["split", "full"])

@@ -119,7 +119,7 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
     """Of two members the silent one earned less, and nowhere did a silent one earn more."""
 
     def fall(balance: bool) -> float:
-        policy = make_policy()
+        policy = make_policy(model={"num_hidden_layers": 2})
         request = Request("solver_0", "Hello")
         quoted = [policy.quote(request, message) for message in ("3", "")]
         turns = [

@@ -15,7 +15,7 @@ from laconic.learners.episode import Group
 from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, collect, play
 
-ROUNDS = (2, 4, 8, 16)
+ROUNDS = (2, 8, *(pytest.param(rounds, marks=pytest.mark.slow) for rounds in (4, 16)))
 
 
 class Count:

@@ -59,11 +59,9 @@ def test_a_text_that_commits_to_neither_has_no_answer(text: str) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("word", ["yes", "no"])
-@pytest.mark.parametrize("case", [str.lower, str.capitalize, str.upper])
-def test_the_accepted_forms_are_read(form: str, word: str, case: object) -> None:
-    written = case(word)  # type: ignore[operator]
-    assert answer_in(form.format(written)) == word
+def test_the_accepted_forms_are_read(form: str) -> None:
+    for word in ("yes", "Yes", "YES", "no", "No", "NO"):
+        assert answer_in(form.format(word)) == word.lower(), word
 
 
 @pytest.mark.parametrize(
@@ -179,13 +177,11 @@ def test_plausible_is_understood_where_it_is_asked_for(text: str, answer: str | 
         *("#### \\({}\\)", "#### \\text{{{}}}", "#### <b>{}</b>", "<b>#### {}</b>", '#### "{}"'),
     ],
 )
-@pytest.mark.parametrize(
-    ("word", "answer"),
-    [("true", "yes"), ("False", "no"), ("Y", "yes"), ("n", "no"), ("yes", "yes"), ("NO", "no")],
-)
-def test_truth_and_letters_are_read_in_marks(form: str, word: str, answer: str) -> None:
-    assert answer_in(form.format(word)) == answer
-    assert (commitment(form.format(word)) or ("", ""))[1] == answer
+def test_truth_and_letters_are_read_in_marks(form: str) -> None:
+    answers = {"true": "yes", "False": "no", "Y": "yes", "n": "no", "yes": "yes", "NO": "no"}
+    for word, answer in answers.items():
+        assert answer_in(form.format(word)) == answer, word
+        assert (commitment(form.format(word)) or ("", ""))[1] == answer, word
 
 
 @pytest.mark.parametrize(

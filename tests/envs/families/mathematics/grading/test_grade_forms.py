@@ -293,22 +293,21 @@ WRONG: dict[str, list[tuple[str, str]]] = {
 }
 
 
-def pairs(kinds: dict[str, list[tuple[str, str]]]) -> list[object]:
-    return [
-        pytest.param(gold, received, id=f"{kind}: {received.encode('unicode_escape').decode()}")
-        for kind, listed in kinds.items()
-        for gold, received in listed
-    ]
+def pairs(kinds: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return the pairs of a reference and an answer of all kinds."""
+    return [pair for listed in kinds.values() for pair in listed]
 
 
-@pytest.mark.parametrize(("gold", "answer"), pairs(RIGHT))
-def test_a_way_of_writing_the_answer_is_right(gold: str, answer: str) -> None:
-    assert grade(gold, answer).right
+def test_a_way_of_writing_the_answer_is_right() -> None:
+    verdicts = {pair: grade(*pair).right for pair in pairs(RIGHT)}
+    assert len(verdicts) > 100
+    assert [pair for pair, right in verdicts.items() if not right] == []
 
 
-@pytest.mark.parametrize(("gold", "answer"), pairs(WRONG))
-def test_what_only_looks_like_the_answer_is_wrong(gold: str, answer: str) -> None:
-    assert not grade(gold, answer).right
+def test_what_only_looks_like_the_answer_is_wrong() -> None:
+    verdicts = {pair: grade(*pair).right for pair in pairs(WRONG)}
+    assert len(verdicts) > 100
+    assert [pair for pair, right in verdicts.items() if right] == []
 
 
 def test_every_kind_has_right_and_wrong_forms() -> None:
