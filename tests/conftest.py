@@ -15,6 +15,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,14 @@ pytest_plugins = ["runs"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Nothing that is imported goes away again, so nobody need look for garbage in it.
+# Nothing that is imported becomes garbage.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Nor need the tests' own garbage be looked for among imports, or after every 700 objects.
+    """Search for garbage less often than after every 700 objects, and never among imports.
 
-    Looking so often took 7 % of the time of the tests of agents.
+    The search took 7 % of the time of the tests of agents.
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -46,7 +47,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
-    """Whatever a program before this test has set, it begins with one thread."""
+    """Begin with one thread, whatever an earlier test has set."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.get_num_threads() > 1:
         torch.set_num_threads(1)
@@ -54,9 +55,9 @@ def one_thread() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Several workers begin with a half each, and the one that is done steals from the other's end.
+    """Give each worker a stretch of tests; a worker without tests steals from another's end.
 
-    So what neighbours share (a training, all verdicts on attacks) is made once, not on each worker.
+    So only one worker makes the things that neighbors share, such as a training.
     """
     if config.getoption("dist") != "load":
         return None
@@ -75,9 +76,9 @@ class Block:
     kind: str
     """Its language; empty where the page names none."""
     file: str | None
-    """The file that it is to be, which stands before it as in `` `my_package/password.py`: ``."""
+    """File to write it to; the line before names it, as in `` `my_package/password.py`: ``."""
     code: str
-    """What is in it."""
+    """Text of the block."""
     line: int
     """Lines of the page up to its first one."""
 
@@ -261,29 +262,30 @@ def fault_server(make_fault_server: Callable[[], FaultServer]) -> FaultServer:
 
 @pytest.fixture(scope="session")
 def code_blocks() -> Callable[[Path], list[Block]]:
-    """Reads the code blocks of a page."""
+    """Return a function that reads the code blocks of a page."""
 
-    def read(page: Path) -> list[Block]:
-        tokens = MarkdownIt().parse(page.read_text("utf-8"))
-        found = []
+    @cache
+    def parse(text: str) -> list[Block]:
+        tokens = MarkdownIt().parse(text)
+        blocks = []
         for place, token in enumerate(tokens):
             if token.type in ("fence", "code_block"):
                 before = tokens[place - 2].content if place > 1 else ""
-                named = _NAMED.fullmatch(before)
+                match = _NAMED.fullmatch(before)
                 first = (token.map or [0])[0] + (token.type == "fence")
-                found.append(Block(token.info, named and named[1], token.content, first))
-        return found
+                blocks.append(Block(token.info, match and match[1], token.content, first))
+        return blocks
 
-    return read
+    return lambda page: parse(page.read_text("utf-8"))
 
 
 @pytest.fixture
 def run_page(
     code_blocks: Callable[[Path], list[Block]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Path], dict[str, Any]]]:
-    """Runs a page's Python from top to bottom in a folder of its own; returns the names it made.
+    """Return a function that runs a page's Python in a new folder and returns its names.
 
-    Blocks that are to be files are written there first, and can be imported.
+    It first writes the blocks that are files there, so that they can be imported.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

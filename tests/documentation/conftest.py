@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,42 +37,43 @@ class Command:
     """A line of a page that a shell runs, and its continuations."""
 
     words: tuple[str, ...]
-    """As the shell splits them; `<placeholders>` are the word `placeholder`."""
+    """Words as the shell splits them; `<placeholders>` are the word `placeholder`."""
     text: str
-    """As it is written."""
+    """Command as it is written, with single spaces."""
 
     @property
     def program(self) -> str | None:
-        """The name of one of our programs; None for others."""
+        """Return the name of one of our programs; None for others."""
         if self.words[0] == "laconic":
             return self.words[1].replace("-", "_")
-        found = next((one for one in self.words if one.startswith(_MODULES)), None)
-        return found and found.removeprefix(_MODULES)
+        module = next((word for word in self.words if word.startswith(_MODULES)), None)
+        return module and module.removeprefix(_MODULES)
 
     @property
     def arguments(self) -> list[str]:
-        """What our program is given."""
+        """Return the arguments of our program."""
         if self.words[0] == "laconic":
             return list(self.words[2:])
         return list(self.words[self.words.index(f"{_MODULES}{self.program}") + 1 :])
 
     def parsed(self) -> Any:
-        """What Hydra's parser makes of the arguments."""
+        """Parse the arguments as Hydra does."""
         return get_args_parser().parse_args(self.arguments)
 
 
 @pytest.fixture(scope="session")
 def commands(code_blocks: Callable[[Path], list[Any]]) -> Callable[[Path], list[Command]]:
-    """Reads the commands of a page."""
+    """Return a function that reads the commands of a page."""
 
+    @cache
     def read(page: Path) -> list[Command]:
-        blocks = [one for one in code_blocks(page) if not one.file]
-        found = [one for block in blocks if block.kind == "sh" for one in _commands(block.code)]
+        blocks = [block for block in code_blocks(page) if not block.file]
+        shell = [block.code for block in blocks if block.kind == "sh"]
         # Long commands stand in blocks of text, and short ones within a sentence.
         texts = [block.code for block in blocks if block.kind == "text"]
         lines = [line for text in texts for line in text.splitlines() if _OURS.match(line)]
         lines += filter(_OURS.match, _spans(page))
-        return found + [one for line in lines for one in _commands(line)]
+        return [command for code in (*shell, *lines) for command in _commands(code)]
 
     return read
 
@@ -95,13 +97,13 @@ def _commands(code: str) -> Iterator[Command]:
 
 @pytest.fixture(scope="session")
 def command() -> Callable[[Iterable[str]], Command]:
-    """A command of these words."""
+    """Return a function that makes a command of some words."""
     return lambda words: Command(tuple(words), " ".join(words))
 
 
 @pytest.fixture(scope="session")
 def check_program() -> Callable[[Command, Path], None]:
-    """Composes what a command of ours names; configurations of its own are below the folder."""
+    """Return a function that composes a command of ours; its own configs are below a folder."""
     return _check
 
 
@@ -129,20 +131,20 @@ def _check(command: Command, folder: Path) -> None:
 
 
 def _variants(written: list[str]) -> Iterator[list[str]]:
-    """The overrides of a sweep's jobs: each choice of a group once, beside the first of all others.
+    """Yield the overrides of a sweep's jobs: each choice of a group beside the first of all others.
 
     Plain values compose alike, so the first stands for all. Choices of launchers and sweepers are
     left out, because their packages are not needed here.
     """
-    parsed = [
-        one
-        for one in OverridesParser.create().parse_overrides(written)
-        if not one.key_or_group.startswith(("hydra/", "hydra."))
+    overrides = [
+        override
+        for override in OverridesParser.create().parse_overrides(written)
+        if not override.key_or_group.startswith(("hydra/", "hydra."))
     ]
-    choices = [list(_values(one))[: None if _is_group(one) else 1] for one in parsed]
-    yield [every[0] for every in choices]
-    for place, every in enumerate(choices):
-        for value in every[1:]:
+    choices = [list(_values(each))[: None if _is_group(each) else 1] for each in overrides]
+    yield [values[0] for values in choices]
+    for place, values in enumerate(choices):
+        for value in values[1:]:
             yield [value if at == place else other[0] for at, other in enumerate(choices)]
 
 

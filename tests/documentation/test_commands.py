@@ -45,7 +45,7 @@ SIZES = {
         "measure.answers=2",
     ],
 }
-"""What makes a command of a program short."""
+"""Settings that make a command of a program short."""
 NEEDS = {
     r"placeholder|=warm/|outputs/|multirun/|resume=": "a folder of an earlier command",
     r"agent=smollm2": "`make smollm2`",
@@ -64,8 +64,8 @@ pytestmark = pytest.mark.slow
 
 def reason(command) -> str | None:
     """Return what a command needs that is not here; None where it runs."""
-    # Where it is written is of no account.
-    text = " ".join(one for one in command.words if not one.startswith("hydra.run.dir="))
+    # The run folder makes no difference.
+    text = " ".join(word for word in command.words if not word.startswith("hydra.run.dir="))
     return next((why for part, why in NEEDS.items() if re.search(part, text)), None)
 
 
@@ -75,17 +75,18 @@ def first(override) -> str:
     return f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
 
 
-def runnable(found) -> Iterator[tuple[str, ...]]:
-    """Yield the programs with their arguments, values of a sweep at their first."""
-    for one in found:
-        if one.program in SIZES and reason(one) is None:
-            parsed = OverridesParser.create().parse_overrides(one.parsed().overrides)
-            yield one.program, *(first(each) for each in parsed if "hydra." not in each.input_line)
+def runnable(commands) -> Iterator[tuple[str, ...]]:
+    """Yield the programs with their arguments, the first value of each sweep."""
+    for command in commands:
+        if command.program in SIZES and reason(command) is None:
+            overrides = OverridesParser.create().parse_overrides(command.parsed().overrides)
+            arguments = [first(each) for each in overrides if "hydra." not in each.input_line]
+            yield command.program, *arguments
 
 
 def run(program, arguments, folder, sizes=()):
     """Run a command in a process of its own, as a user does."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "laconic", program.replace("_", "-"), *arguments]
         # Of a key that is given twice the later value counts.
         + [*(sizes or SIZES[program]), "threads=1", f"hydra.run.dir={folder}"],
@@ -94,15 +95,16 @@ def run(program, arguments, folder, sizes=()):
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
-    assert done.returncode == 0, f"{program} {arguments}\n{done.stdout[-500:]}{done.stderr[-2000:]}"
+    output = completed.stdout[-500:] + completed.stderr[-2000:]
+    assert completed.returncode == 0, f"{program} {arguments}\n{output}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_run(commands, page, tmp_path):
-    found = sorted(set(runnable(commands(page))))
-    if not found:
+    programs = sorted(set(runnable(commands(page))))
+    if not programs:
         pytest.skip("no command here runs by itself")
-    for number, (program, *arguments) in enumerate(found):
+    for number, (program, *arguments) in enumerate(programs):
         run(program, arguments, tmp_path / str(number))
 
 
@@ -119,8 +121,8 @@ def test_the_commands_that_a_run_recommends_run(name, tmp_path):
 
 
 def test_what_is_composed_alone_is_listed(commands):
-    ours = {one.text: reason(one) for page in PAGES for one in commands(page) if one.program}
-    left = {text: why for text, why in ours.items() if why}
-    assert len(ours) > len(left) > 0
-    for text, why in sorted(left.items(), key=lambda one: (one[1], one[0])):
+    ours = {each.text: reason(each) for page in PAGES for each in commands(page) if each.program}
+    needy = {text: why for text, why in ours.items() if why}
+    assert len(ours) > len(needy) > 0
+    for text, why in sorted(needy.items(), key=lambda item: (item[1], item[0])):
         print(f"composed alone, needs {why}: {text}")

@@ -26,12 +26,12 @@ REPORTS = importlib.import_module("reports")
 
 
 def means(cells: list[str]) -> list[str]:
-    """The cells of a row without intervals: their formula is that of the page's version."""
+    """Return the cells of a row without intervals, whose formula is that of the page's version."""
     return [re.sub(r" \[.*\]$", "", cell) for cell in cells]
 
 
 def cells(page: str) -> list[list[str]]:
-    """The text of the table's cells, row by row."""
+    """Return the text of the table's cells, row by row."""
     body = re.search(r"<tbody>(.*?)</tbody>", page, re.S)[1]
     return [
         [
@@ -49,10 +49,10 @@ def test_report_has_the_figures_of_its_rows(name, tmp_path):
         REPORTS.lay_out(tmp_path / f"seed_{seed}", series, seed)
     sorted_out = sweep.sort_out([read_run(folder) for folder in sweep.find_runs(tmp_path)])
     assert len(sorted_out.runs) == len(series.seeds)
-    kept = cells((EVIDENCE / "reports" / f"{name}.html").read_text("utf-8"))
+    recorded = cells((EVIDENCE / "reports" / f"{name}.html").read_text("utf-8"))
     now = [list(row) for row in sweep.rows(sorted_out)]
     assert len(now) >= 2
-    assert [means(row) for row in kept] == [means(row) for row in now]
+    assert [means(row) for row in recorded] == [means(row) for row in now]
 
 
 def test_every_report_is_made_of_rows():

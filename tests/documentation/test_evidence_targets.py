@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a target; its answer, and the words of each call of ours."""
+    """Return a function that runs a target; it returns the process and the words of our calls."""
     program, recorded = tmp_path / "bin" / "laconic", tmp_path / "recorded"
     for folder in ("bin", "model", "data/tldr", "data/gsm8k", "data/strategyqa"):
         (tmp_path / folder).mkdir(parents=True)
@@ -33,17 +33,19 @@ def run(tmp_path):
     program.chmod(0o755)
     (tmp_path / "model" / "config.json").touch()
 
-    def call(target: str, **given: object) -> tuple[subprocess.CompletedProcess, list[list[str]]]:
+    def call(
+        target: str, **variables: object
+    ) -> tuple[subprocess.CompletedProcess, list[list[str]]]:
         settings = {
             "BIN": program.parent,
             "SMOLLM2": tmp_path / "model",
             "EVIDENCE": "runs",
             "LACONIC_DATA": tmp_path / "data",
             "SEEDS": "1 2",
-            **given,
+            **variables,
         }
         words = [f"{key}={value}" for key, value in settings.items()]
-        done = subprocess.run(
+        completed = subprocess.run(
             ["make", "--assume-old=.venv/installed", *target.split(), *words],
             cwd=ROOT,
             env={**os.environ, "RECORDED": str(recorded), "MAKEFLAGS": ""},
@@ -52,13 +54,13 @@ def run(tmp_path):
             check=False,
         )
         lines = recorded.read_text().splitlines() if recorded.exists() else []
-        return done, [line.split("\037")[:-1] for line in lines]
+        return completed, [line.split("\037")[:-1] for line in lines]
 
     return call
 
 
 def run_folder(words: list[str]) -> str:
-    return next(one.partition("=")[2] for one in words if one.startswith("hydra.run.dir="))
+    return next(word.partition("=")[2] for word in words if word.startswith("hydra.run.dir="))
 
 
 @pytest.mark.usefixtures("composed_once")
@@ -66,39 +68,39 @@ def run_folder(words: list[str]) -> str:
 def test_every_run_of_a_target_can_be_composed_goes_on_and_uses_what_was_run_before(
     run, command, check_program, tmp_path, target
 ):
-    done, calls = run(target)
-    assert done.returncode == 0, done.stderr
+    completed, calls = run(target)
+    assert completed.returncode == 0, completed.stderr
     assert calls
-    made: set[str] = set()
+    earlier: set[str] = set()
     for words in calls:
         check_program(command(("laconic", *words)), tmp_path)
         folder, text = run_folder(words), " ".join(words)
         assert "resume=true" in words, f"{folder}: a second call would not go on"
-        assert folder not in made
+        assert folder not in earlier
         for used in re.findall(r"runs/[\w/.-]+", text.replace(f"hydra.run.dir={folder}", "")):
-            assert used.removesuffix("/policy") in made, f"{folder} uses {used}, made by none"
-        made.add(folder)
+            assert used.removesuffix("/policy") in earlier, f"{folder} uses {used}, made by none"
+        earlier.add(folder)
 
 
 @pytest.mark.parametrize(
     "target", ["evidence-strategyqa", "evidence-gsm8k-rows", "evidence-told", "evidence-tldr"]
 )
 def test_without_rows_nothing_is_run_and_what_to_name_is_said(run, tmp_path, target):
-    done, calls = run(target, LACONIC_DATA=tmp_path / "nowhere")
-    assert done.returncode != 0
+    completed, calls = run(target, LACONIC_DATA=tmp_path / "nowhere")
+    assert completed.returncode != 0
     assert calls == []
-    assert "nowhere" in done.stdout
-    assert "LACONIC_DATA=<folder above" in done.stdout
+    assert "nowhere" in completed.stdout
+    assert "LACONIC_DATA=<folder above" in completed.stdout
 
 
 @pytest.mark.parametrize(
-    ("given", "start", "updates"),
+    ("variables", "start", "updates"),
     [({}, "wordings", 45), ({"FROM": "silence", "UPDATES": 20}, "silence", 20)],
 )
 def test_a_start_and_updates_may_be_named_and_later_starts_are_not_taught(
-    run, given, start, updates
+    run, variables, start, updates
 ):
-    *taught, _, last = run("evidence-harder", **given)[1]
+    *taught, _, last = run("evidence-harder", **variables)[1]
     assert run_folder(taught[-1]) == f"runs/gsm8k_harder/{start}"
     assert run_folder(last) == f"runs/gsm8k_harder/from_{start}/2"
     assert f"agent.model=runs/gsm8k_harder/{start}/policy" in last
@@ -106,14 +108,14 @@ def test_a_start_and_updates_may_be_named_and_later_starts_are_not_taught(
 
 
 @pytest.mark.parametrize(
-    ("given", "taught", "runs"),
+    ("variables", "taught", "runs"),
     [
         ({}, ["first", "second", "start"], ["1", "2"]),
         ({"FROM": "apart"}, ["apart"], ["from_apart/1", "from_apart/2"]),
     ],
 )
-def test_gsm8k_is_learned_from_a_start_in_three_parts_or_in_one(run, given, taught, runs):
-    calls = run("evidence-gsm8k", **given)[1]
+def test_gsm8k_is_learned_from_a_start_in_three_parts_or_in_one(run, variables, taught, runs):
+    calls = run("evidence-gsm8k", **variables)[1]
     assert [run_folder(words) for words in calls] == [
         f"runs/gsm8k/{name}" for name in taught + runs
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -38,18 +37,16 @@ CALLS = {
 """File and program of each call of `command` -> the overrides that it is called with."""
 
 
-@functools.cache
-def files() -> tuple[tuple[str, ast.Module], ...]:
-    """Return the name and the tree of each file of the packages."""
+@pytest.fixture(scope="module")
+def files() -> dict[str, ast.Module]:
+    """Return the syntax tree of each file of the packages."""
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    return tuple(
-        (str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths
-    )
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text("utf-8")) for path in paths}
 
 
-def calls() -> Iterator[tuple[str, str]]:
+def calls(files: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:
     """Yield the file and the program of each call; a program that is no literal by its name."""
-    for name, tree in files():
+    for name, tree in files.items():
         imported = "laconic.learners.commands" in (
             getattr(node, "module", "") for node in ast.walk(tree)
         )
@@ -82,15 +79,15 @@ def docstrings(tree: ast.Module) -> set[int]:
     }
 
 
-def test_every_call_is_listed():
-    assert set(calls()) == set(CALLS)
+def test_every_call_is_listed(files):
+    assert set(calls(files)) == set(CALLS)
 
 
-def test_no_message_spells_a_command_by_itself():
+def test_no_message_spells_a_command_by_itself(files):
     # The list of programs shows an example of a sweep.
     spelled = [
         (name, line)
-        for name, tree in files()
+        for name, tree in files.items()
         if name != "experiments/command_line/console.py"
         for line in lines_with_commands(tree) - docstrings(tree)
     ]
@@ -100,9 +97,9 @@ def test_no_message_spells_a_command_by_itself():
 @pytest.mark.parametrize(
     ("program", "overrides"),
     [
-        ("train" if program == "program" else program, one)
+        ("train" if program == "program" else program, overrides)
         for (_, program), listed in CALLS.items()
-        for one in listed
+        for overrides in listed
     ],
     ids=str,
 )

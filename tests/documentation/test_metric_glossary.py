@@ -27,13 +27,13 @@ SETTINGS = {
     "separate": ["agent.sharing=separate"],
     "demand": ["evaluation.demand=2"],
 }
-"""What brings figures that the methods do not have by themselves."""
+"""Settings that bring figures which the methods do not have by themselves."""
 
 
 def explained() -> set[str]:
-    """The patterns of the page: `<...>` is any text; tables from code are read there."""
+    """Return the patterns of the page: `<...>` is any text; tables from code are read there."""
     text = PAGE.read_text("utf-8")
-    found = set(re.findall(r"^\| `([\w/<>@.+-]+)`", text, re.M))
+    entries = set(re.findall(r"^\| `([\w/<>@.+-]+)`", text, re.M))
     for variable, names in (
         ("GLOSSARY", GLOSSARY),
         ("MEASURES", MEASURES),
@@ -42,15 +42,15 @@ def explained() -> set[str]:
         ("SPENDING", SPENDING),
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
-        found |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
+        entries |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
     assert "<!-- words: extras/analysis/demand_statistics.py GLOSSARY -->" in text
-    found |= {f"demand/{name}" for name in DEMAND}
-    return {re.sub(r"<[^>]*>", "*", one) for one in found}
+    entries |= {f"demand/{name}" for name in DEMAND}
+    return {re.sub(r"<[^>]*>", "*", entry) for entry in entries}
 
 
 def unexplained(names: set[str]) -> set[str]:
     patterns = explained()
-    return {one for one in names if not any(fnmatchcase(one, each) for each in patterns)}
+    return {name for name in names if not any(fnmatchcase(name, each) for each in patterns)}
 
 
 def written(folder: Path, rows) -> set[str]:
@@ -63,22 +63,22 @@ def test_what_a_run_writes_is_explained(trained, rows):
 
 
 def test_what_the_code_names_in_full_is_explained():
-    """Names with a prefix that stand in the code as they are."""
-    found = set()
-    for path in (one for floor in FLOORS for one in (ROOT / floor).rglob("*.py")):
+    """Names with a prefix stand in the code as they are."""
+    names = set()
+    for path in (path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if re.fullmatch(r"(train|eval|learner|time)/[\w/]+", node.value):
-                    found.add(node.value)
-    assert {"time/rollout", "train/price"} <= found
-    assert unexplained(found - {"learner/price"}) == set()
+                    names.add(node.value)
+    assert {"time/rollout", "train/price"} <= names
+    assert unexplained(names - {"learner/price"}) == set()
 
 
 @pytest.fixture
 def engine(policy_folder):
-    found = FakeEngine(policy_folder)
-    yield found
-    found.kill()
+    engine = FakeEngine(policy_folder)
+    yield engine
+    engine.kill()
 
 
 @pytest.mark.slow
@@ -86,16 +86,16 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     run, small, rows, tmp_path, fault_server, engine
 ):
     names = set()
-    wanted = [*small, "train.steps=2", "train.evaluate_every=null", "logger=none"]
-    cases = {one: [f"learner={one}"] for one in LEARNERS} | SETTINGS
+    sizes = [*small, "train.steps=2", "train.evaluate_every=null", "logger=none"]
+    cases = {learner: [f"learner={learner}"] for learner in LEARNERS} | SETTINGS
     cases["engine"] = ["agent.sharing=lora", "engine=vllm", f"engine.url={engine.url}"]
-    for one in CRITICS:
-        cases[one] += ["learner.charge_when=always", "learner/price=fixed"]
+    for learner in CRITICS:
+        cases[learner] += ["learner.charge_when=always", "learner/price=fixed"]
     cases["swarm"].append(f"learner.collect.folder={tmp_path}/swarm")
     for name, more in cases.items():
         folder = tmp_path / name
         # Learners with a critic have no power of a pass rate; theirs for the same are others.
-        shared = [one for one in wanted if name not in CRITICS or "charge_power" not in one]
+        shared = [size for size in sizes if name not in CRITICS or "charge_power" not in size]
         outcome = run("train", *shared, *more, f"hydra.run.dir={folder}")
         assert outcome.code == 0, f"{name}: {outcome.err}"
         names |= written(folder, rows)
@@ -112,7 +112,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     assert unexplained(names) == set()
     # The other way round; no provider was asked in a training, nobody thought, no critic broke, and
     # of the measures that only some worlds have these runs wrote facts_told.
-    ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
+    ghosts = {each for each in explained() if not any(fnmatchcase(name, each) for name in names)}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
         f"{kind}/{name}"
         for name in (*MEASURES.keys() - {"facts_told"}, *THINKING)
@@ -128,10 +128,10 @@ def test_every_learner_has_a_section(path):
 
 def test_every_yaml_is_on_a_page():
     pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
-    shown = set(re.findall(r"<!-- settings: (\S+) -->", pages))
-    named = {*configs()}
+    on_pages = set(re.findall(r"<!-- settings: (\S+) -->", pages))
+    options = {*configs()}
     elsewhere = ("entry/", "env/base/", "experiment/", "hydra/")
     bare = {"logger/none", "learner/price/fixed", "engine/own"}
     bare |= {"learner/advantages/imitated", "learner/collect/own_best"}
-    assert {one for one in named - shown if not one.startswith(elsewhere)} == bare
-    assert shown <= named
+    assert {name for name in options - on_pages if not name.startswith(elsewhere)} == bare
+    assert on_pages <= options

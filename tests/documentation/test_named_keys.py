@@ -40,12 +40,12 @@ INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.\w+\.(?=(agent|env)\.)")
 
 
 def may_differ(key: str, patterns: Sequence[str]) -> bool:
-    """Whether a list of patterns has a key, with all below it."""
-    return any(fnmatchcase(key, one) or fnmatchcase(key, f"{one}.*") for one in patterns)
+    """Return whether a list of patterns has a key; a pattern covers all keys below it."""
+    return any(fnmatchcase(key, each) or fnmatchcase(key, f"{each}.*") for each in patterns)
 
 
-def _known() -> set[str]:
-    """All keys of `conf/`, those that lead to them, and what their classes take besides."""
+def _keys() -> set[str]:
+    """Return all keys of `conf/`, those that lead to them, and further arguments of classes."""
     leaves = {re.sub(r"^entries\.\w+", "entries.any", key) for key in all_keys()}
     for path in FILES:
         for key, target in _targets(path):
@@ -56,11 +56,11 @@ def _known() -> set[str]:
             leaves |= {f"{key}.{name}" for name in names}
     leaves |= {f"entries.any.{name}" for name in ("agents", "layout", "env", "agent")}
     parts = [key.split(".") for key in leaves]
-    return {".".join(one[:end]) for one in parts for end in range(1, len(one) + 1)}
+    return {".".join(words[:end]) for words in parts for end in range(1, len(words) + 1)}
 
 
 def _targets(path: Path) -> Iterator[tuple[str, str]]:
-    """The classes that a yaml names, with the keys of their nodes."""
+    """Yield the key of each node of a yaml that names a class, and the class."""
     from conf_keys import keys_of_file
 
     group = path.parent.name if path.parent.name != "base" else path.parent.parent.name
@@ -74,7 +74,7 @@ def _targets(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _plain(key: str) -> str:
-    """A key of an agent or an environment inside another as that of one by itself."""
+    """Return the key that a nested agent or environment has by itself."""
     while match := INNER.match(key):
         rest = key[match.end() :]
         key = f"agent{rest}" if key.startswith("agent.") else rest
@@ -82,33 +82,32 @@ def _plain(key: str) -> str:
 
 
 def _messages(path: Path) -> str:
-    """All texts of a module that are no docstrings."""
-    tree = ast.parse(path.read_text("utf-8"))
-    documented = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
-    texts = (one for one in ast.walk(tree) if isinstance(one, ast.Constant))
+    """Return all texts of a module that are no docstrings."""
+    nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
+    documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = (node for node in nodes if isinstance(node, ast.Constant))
     return "\n".join(
-        one.value for one in texts if isinstance(one.value, str) and id(one) not in documented
+        text.value for text in texts if isinstance(text.value, str) and id(text) not in documented
     )
 
 
-def _unknown(text: str, known: set[str]) -> set[str]:
-    """Names in a text that look like keys of the configuration and are none."""
-    groups = sorted({key.partition(".")[0] for key in known} - {"hydra", "entries"})
+def _unknown(text: str, keys: set[str]) -> set[str]:
+    """Return the names in a text that look like keys of the configuration and are none."""
+    groups = sorted({key.partition(".")[0] for key in keys} - {"hydra", "entries"})
     pattern = rf"(?<![\w./@-])({'|'.join(groups)}|entries)((?:\.[a-z_]\w*)+)(?![\w(/*<{{])"
-    named = {match[0] for match in re.finditer(pattern, text)}
     return {
         key
-        for key in named
+        for key in {match[0] for match in re.finditer(pattern, text)}
         if key.rpartition(".")[2] not in ENDINGS
         and key not in OWN
-        and _plain(key) not in known
+        and _plain(key) not in keys
         and not key.startswith("env.team.")
     }
 
 
 @pytest.fixture(scope="module")
-def known() -> set[str]:
-    return _known()
+def keys() -> set[str]:
+    return _keys()
 
 
 SOURCES = [
@@ -121,34 +120,34 @@ SOURCES = [
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "SECURITY.md"]
 
 
-def test_a_key_that_does_not_exist_is_noticed(known):
-    assert _unknown("lower agent.sampling.generate_batch or env.rounds", known) == {
+def test_a_key_that_does_not_exist_is_noticed(keys):
+    assert _unknown("lower agent.sampling.generate_batch or env.rounds", keys) == {
         "agent.sampling.generate_batch"
     }
 
 
-def test_every_key_that_an_error_or_a_warning_names_exists(known):
+def test_every_key_that_an_error_or_a_warning_names_exists(keys):
     assert len(SOURCES) > 200
-    wrong = {path.name: found for path in SOURCES if (found := _unknown(_messages(path), known))}
-    assert wrong == {}
+    wrong = {path.name: _unknown(_messages(path), keys) for path in SOURCES}
+    assert {name: unknown for name, unknown in wrong.items() if unknown} == {}
 
 
-def test_every_key_that_a_page_names_exists(known):
+def test_every_key_that_a_page_names_exists(keys):
     assert len(PAGES) > 20
     wrong = {}
     for path in PAGES:
         text = re.sub(r"```python.*?```", "", path.read_text("utf-8"), flags=re.S)
-        if found := _unknown(text, known):
-            wrong[path.name] = found
+        if unknown := _unknown(text, keys):
+            wrong[path.name] = unknown
     assert wrong == {}
 
 
-def test_every_key_that_a_resumed_run_may_change_exists(known):
+def test_every_key_that_a_resumed_run_may_change_exists(keys):
     # A row of a comparison records its agent and its environment below `entry`.
-    keys = {*known, *(f"entry.{key}" for key in known)}
-    keys |= {key.replace("agent.", "agent.members.any.", 1) for key in keys}
+    all_of_them = {*keys, *(f"entry.{key}" for key in keys)}
+    all_of_them |= {key.replace("agent.", "agent.members.any.", 1) for key in all_of_them}
     for patterns in (MAY_DIFFER, EVALUATION_MAY_DIFFER):
-        idle = [one for one in patterns if not any(may_differ(key, [one]) for key in keys)]
+        idle = [each for each in patterns if not any(may_differ(k, [each]) for k in all_of_them)]
         assert idle == []
 
 
@@ -207,7 +206,7 @@ def test_every_checked_value_is_called_by_its_key_with_its_group():
 
 
 def test_a_message_names_settings_with_their_group():
-    """A word before `=` or `must be` that is the last part of a key has its group before it."""
+    """The group of a key stands before its last part where `=` or `must be` follows."""
     words = {key.rpartition(".")[2] for key in all_keys() if "." in key}
     assert {"center", "frozen", "mark", "compare_by"} <= words
     pattern = re.compile(r"(?<![\w.{}<>/'])([a-z]\w+)(?:=[a-z0-9]| must be )")

@@ -48,7 +48,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(run_page, page):
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
-    unknown = [(one.line, one.kind) for one in code_blocks(page) if one.kind not in KINDS]
+    unknown = [(block.line, block.kind) for block in code_blocks(page) if block.kind not in KINDS]
     assert unknown == [], f"kinds are {KINDS}; indented blocks have none"
 
 
@@ -71,7 +71,8 @@ def test_every_command_of_a_page_can_be_composed(
         # What it offers is gone again after this test.
         store = ConfigStore.instance().repo
         monkeypatch.setitem(store, "env", dict(store.get("env", {})))
-    targets = set(re.findall(r"^([\w-]+):", "\n".join(one.read_text() for one in MAKEFILES), re.M))
+    recipes = "\n".join(makefile.read_text() for makefile in MAKEFILES)
+    targets = set(re.findall(r"^([\w-]+):", recipes, re.M))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for command in commands(page):
         name = command.words[0]
@@ -80,26 +81,25 @@ def test_every_command_of_a_page_can_be_composed(
         elif name == "make":
             assert command.words[1] in targets, command.text
         elif name == "pip":
-            wanted = re.findall(r"laconic\[([\w,]+)\]", command.text)
-            assert set(",".join(wanted).split(",")) <= {"", *extras["optional-dependencies"]}
+            lists = re.findall(r"laconic\[([\w,]+)\]", command.text)
+            assert set(",".join(lists).split(",")) <= {"", *extras["optional-dependencies"]}
         else:
             assert name in OTHERS, f"{command.text}: unknown program"
 
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_no_command_of_a_page_needs_more_than_five_overrides(commands, page):
-    long = [
-        one.text for one in commands(page) if one.program and len(counted(one)) > MOST_OVERRIDES
-    ]
+    ours = [command for command in commands(page) if command.program]
+    long = [command.text for command in ours if len(counted(command)) > MOST_OVERRIDES]
     assert long == [], "the settings belong into a preset of conf/experiment/ or a target of make"
 
 
 def counted(command) -> list[str]:
     """Return the overrides of a command; those that name its folder do not count."""
     return [
-        one
-        for one in command.arguments
-        if ("=" in one or one.startswith("~")) and not one.startswith(("-", *FOLDERS))
+        word
+        for word in command.arguments
+        if ("=" in word or word.startswith("~")) and not word.startswith(("-", *FOLDERS))
     ]
 
 

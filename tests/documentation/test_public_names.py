@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def listed() -> dict[str, list[str]]:
 PUBLIC = listed()
 
 
+@cache
 def tree_of(module: str) -> ast.Module:
     """Return the syntax tree of a module; extras need not be importable."""
     path = ROOT.joinpath("src", *module.split("."))
@@ -101,10 +103,10 @@ def test_names_that_are_loaded_late_exist(module):
 @pytest.mark.parametrize("module", [*LAZY, "laconic.envs", "laconic.envs.wrappers"])
 def test_the_import_of_a_package_loads_no_torch(module):
     code = f"import sys, {module}; print('torch' in sys.modules)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "src", capture_output=True, text=True, check=True
     )
-    assert done.stdout == "False\n"
+    assert completed.stdout == "False\n"
 
 
 def sources(page: Path, code_blocks) -> str:

@@ -32,13 +32,13 @@ def test_tables_of_a_page_are_those_of_its_rows(name):
 
 
 def test_every_table_stands_on_one_page_and_holds_figures():
-    named = re.findall(r"<!-- rows: (\w+) -->", "\n".join(PAGES.values()))
-    assert sorted(named) == sorted(RESULTS.TABLES)
+    marks = re.findall(r"<!-- rows: (\w+) -->", "\n".join(PAGES.values()))
+    assert sorted(marks) == sorted(RESULTS.TABLES)
     assert sum(bool(FIGURE.search(page)) for page in PAGES.values()) >= len(PAGES) - 1
 
 
 def test_every_page_has_a_claim_and_every_claim_has_a_page():
-    links = set(re.findall(r"\(([\w/.]+\.md)\)", " ".join(one.text for one in LEDGER.CLAIMS)))
+    links = set(re.findall(r"\(([\w/.]+\.md)\)", " ".join(claim.text for claim in LEDGER.CLAIMS)))
     inside = {link for link in links if not link.startswith("../")}
     # The controls of harder tasks repeat a claim of the controls.
     assert inside == set(PAGES) - {"index.md", "controls_harder.md"}
@@ -79,8 +79,8 @@ def test_figures_without_rows_are_listed_and_counted():
 
 
 def test_gspo_is_named_only_where_a_ratio_acted():
-    told = {name for name, page in PAGES.items() if "GSPO" in page}
-    assert told == {"index.md", "quickstart.md", "small.md"}
+    naming = {name for name, page in PAGES.items() if "GSPO" in page}
+    assert naming == {"index.md", "quickstart.md", "small.md"}
     for run in (f"harder/solved_{seed}" for seed in range(1, 6)):
         assert max(row["learner/ratio_max"] for row in ROWS.updates(run)) > 1.1
     once = ("gsm8k_level1/apart_1", "sports/at_once_7", "math/third_start_gspo_4")
@@ -92,21 +92,22 @@ def test_gspo_is_named_only_where_a_ratio_acted():
 
 def test_readme_has_no_figure_that_no_table_of_the_results_has():
     lines = [line for page in PAGES.values() for line in page.splitlines() if "|" in line]
-    known = [set(FIGURE.findall(line.replace("*", ""))) for line in lines]
+    rows = [set(FIGURE.findall(line.replace("*", ""))) for line in lines]
     readme = (ROOT / "README.md").read_text("utf-8")
     checked = 0
     for line in readme.splitlines():
         figures = set(FIGURE.findall(line))
         if line.startswith("|") and figures:
             checked += 1
-            assert any(figures <= row for row in known), f"no row of docs/results/ has {line}"
+            assert any(figures <= row for row in rows), f"no row of docs/results/ has {line}"
     assert checked >= 2
     # Means of single seeds stand in one cell, without intervals.
     means = {mean for line in lines for mean in MEAN.findall(line)}
     section = readme.partition("## Results")[2].partition("\n## ")[0]
-    shown = [mean for line in section.splitlines() if "|" in line for mean in MEAN.findall(line)]
-    assert len(shown) >= 8
-    assert [mean for mean in shown if mean not in means] == []
+    table = [line for line in section.splitlines() if "|" in line]
+    on_page = [mean for line in table for mean in MEAN.findall(line)]
+    assert len(on_page) >= 8
+    assert [mean for mean in on_page if mean not in means] == []
 
 
 def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch):
@@ -120,8 +121,8 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     for make in RESULTS.TABLES.values():
         assert make()
     files = (str(path.relative_to(EVIDENCE)) for path in EVIDENCE.rglob("*"))
-    kept = [re.fullmatch(r"(.+)\.(csv|jsonl|jsonl\.gz)", file) for file in files]
-    names = {file[1] for file in kept if file}
+    matches = [re.fullmatch(r"(.+)\.(csv|jsonl|jsonl\.gz)", file) for file in files]
+    names = {match[1] for match in matches if match}
     # Other pages link to these tables.
     linked = {
         "channel/numeric",

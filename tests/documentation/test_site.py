@@ -34,7 +34,7 @@ inner:
 
 @pytest.fixture(scope="module")
 def hooks():
-    """docs/hooks.py, as MkDocs loads it."""
+    """Load docs/hooks.py as MkDocs does."""
     spec = importlib.util.spec_from_file_location("laconic_docs_hooks", ROOT / "docs" / "hooks.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -89,7 +89,7 @@ def test_the_search_ranks_tutorials_and_guides_above_the_api(hooks):
     # The front matter of the API pages stays.
     assert boost("Reference", search={"boost": 0.3}) == 0.3
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
-    assert {*hooks.BOOSTS} <= {name for one in nav for name in one}
+    assert {*hooks.BOOSTS} <= {name for section in nav for name in section}
     api = (ROOT / "docs" / "api").glob("*.md")
     assert all("boost: 0.3" in page.read_text("utf-8") for page in api if page.stem != "index")
 
@@ -149,11 +149,11 @@ def test_a_setting_without_a_comment_is_explained_at_home_or_by_its_neighbours(
     (tmp_path / "conf" / "group" / "one.yaml").write_text(text)
     monkeypatch.setattr(hooks, "ROOT", tmp_path)
     monkeypatch.setattr(hooks, "HOMES", ("home",))
-    found = {key: meaning for key, _, meaning in hooks.explained("group/one")}
-    assert found["group.low"] == found["group.high"] == "Low and high."
-    assert found["group.there"] == "As at home."
-    # What was said of neighbours is not said of another group.
-    assert found["group.inner.c"] == "" == found["group.x"]
+    meanings = {key: meaning for key, _, meaning in hooks.explained("group/one")}
+    assert meanings["group.low"] == meanings["group.high"] == "Low and high."
+    assert meanings["group.there"] == "As at home."
+    # A comment about neighbors does not hold for another group.
+    assert meanings["group.inner.c"] == "" == meanings["group.x"]
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_a_setting_without_a_comment_is_explained_at_home_or_by_its_neighbours(
 )
 def test_the_search_finds_parts_of_names(text, word):
     plugins = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["plugins"]
-    separator = next(one["search"]["separator"] for one in plugins if "search" in one)
+    separator = next(each["search"]["separator"] for each in plugins if "search" in each)
     assert word in re.split(separator, text)
 
 
 def listed_members():
-    """Each class or module of the API pages with a member that the page lists by name."""
+    """Return each class or module of the API pages with a member that the page lists by name."""
     entry = re.compile(r"^::: (laconic[\w.]*)\n    options:\n      members: \[(.*)\]$", re.M)
     return [
         (owner, member.strip())

@@ -17,9 +17,9 @@ PAGE = ROOT / "docs" / "wrappers.md"
 
 def test_the_page_shows_what_its_code_prints(run_page: Any, capsys: Any) -> None:
     names = run_page(PAGE)
-    menu, heard = capsys.readouterr().out.splitlines()
+    menu, delivered = capsys.readouterr().out.splitlines()
     assert menu.startswith("('', 'The ") and menu.endswith("'I do not know.')")
-    assert heard.startswith("helper_") and ": The " in heard
+    assert delivered.startswith("helper_") and ": The " in delivered
     assert names["same_shapes"].menu.answers == tuple(
         f"#### {colour}" for colour in ("blue", "green", "red", "white")
     )
@@ -35,9 +35,9 @@ def test_the_training_loop_yields_what_was_solved_and_said(run_page: Any) -> Non
     train = import_module("train_signal").train
     curves = [list(train(updates=2, episodes=4, seed=seed)) for seed in (0, 0, 1)]
     assert curves[0] == curves[1] != curves[2]
-    for solved, said in curves[0]:
+    for solved, tokens in curves[0]:
         # Shares of four episodes; five tokens are one statement or answer.
-        assert solved in (0.0, 0.25, 0.5, 0.75, 1.0) and said >= 0
+        assert solved in (0.0, 0.25, 0.5, 0.75, 1.0) and tokens >= 0
 
 
 def test_the_training_loop_pays_and_charges_what_the_page_says(run_page: Any) -> None:
@@ -62,15 +62,16 @@ def test_the_training_loop_learns_as_the_page_says(run_page: Any) -> None:
     early, late = ([solved for solved, _ in part] for part in (curve[:25], curve[-25:]))
     # The page's seed 2 has 26 % and, between its columns, about 90 %.
     assert fmean(early) < 0.4 and fmean(late) > 0.7
-    assert fmean(said for _, said in curve[-25:]) == pytest.approx(10, abs=1)
+    assert fmean(tokens for _, tokens in curve[-25:]) == pytest.approx(10, abs=1)
 
 
 def test_the_rllib_example_imports_what_there_is(code_blocks: Any) -> None:
-    (code,) = [one.code for one in code_blocks(PAGE) if one.file == "train_rllib.py"]
-    (loop,) = [one.code for one in code_blocks(PAGE) if one.file == "train_signal.py"]
-    imports = [one for one in ast.walk(ast.parse(code)) if isinstance(one, ast.ImportFrom)]
-    own = [name.name for one in imports if one.module == "train_signal" for name in one.names]
-    defined = {one.name for one in ast.parse(loop).body if isinstance(one, ast.FunctionDef)}
+    code = {block.file: block.code for block in code_blocks(PAGE) if block.file}
+    nodes = ast.walk(ast.parse(code["train_rllib.py"]))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    own = [name.name for node in imports if node.module == "train_signal" for name in node.names]
+    body = ast.parse(code["train_signal.py"]).body
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
     assert own == ["make"] and set(own) <= defined
     # `make judge-rllib` runs the rest; the page names the version that it installs.
     makefile = (ROOT / "Makefile").read_text("utf-8")

@@ -20,10 +20,10 @@ from laconic.learners.rollout.play import Start, play
 
 
 def episode(task: str, solved: bool, *messages: str) -> Episode:
-    """One round in which somebody says each of these."""
+    """Return an episode of one round in which each message has an agent of its own."""
     turns = tuple(Turn(f"a_{n}", 0, text) for n, text in enumerate(messages))
-    said = {turn.agent: len(turn.message.split()) for turn in turns}
-    return Episode(task=task, turns=turns, rewards={}, solved=solved, tokens_said=said)
+    tokens_said = {turn.agent: len(turn.message.split()) for turn in turns}
+    return Episode(task=task, turns=turns, rewards={}, solved=solved, tokens_said=tokens_said)
 
 
 WORDS = vectorizer(None, str.split)
@@ -32,11 +32,11 @@ TEAM = [episode("one", True, "yes", "yes", ""), episode("two", True, "no", "so",
 
 
 def test_an_entry_is_measured_by_its_turns_and_words():
-    found = measure(TEAM, WORDS)
-    assert (found["turns"], found["messages"]) == (3.0, 2.0)
+    figures = measure(TEAM, WORDS)
+    assert (figures["turns"], figures["messages"]) == (3.0, 2.0)
     # One episode has two equal messages, the other two without a common word.
-    assert (found["redundancy"], found["channels"]) == pytest.approx((0.5, 1.5))
-    assert found["solved"] == {"one": True, "two": True}
+    assert (figures["redundancy"], figures["channels"]) == pytest.approx((0.5, 1.5))
+    assert figures["solved"] == {"one": True, "two": True}
     assert measure(ALONE, WORDS)["channels"] is None
 
 
@@ -70,16 +70,16 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
 def test_a_message_is_heard_if_another_agent_reads_it(settings, heard):
     env = envs.make("gsm8k", tasks=1, team={"solver": 3}, answer="majority", rounds=2, **settings)
     policies = dict.fromkeys(env.possible_agents, ScriptedPolicy(lambda *_: "so\nthere", {}))
-    found = measure(play([env], policies, [Start(0)], seed=0), WORDS)
-    assert (found["messages"], found["heard"]) == (6.0, heard)
+    figures = measure(play([env], policies, [Start(0)], seed=0), WORDS)
+    assert (figures["messages"], figures["heard"]) == (6.0, heard)
 
 
 def test_a_quotation_does_not_count_as_heard():
     lost, quote = Turn("a", 0, "red"), Turn("b", 0, "a: red")
     listener = Turn("c", 1, "", read="b: a: red\nb: redder")
-    (found,) = [Episode("one", (lost, quote, listener), {}, solved=True)]
+    (played,) = [Episode("one", (lost, quote, listener), {}, solved=True)]
     # Only what b said arrived.
-    assert measure([found], WORDS)["heard"] == 1.0
+    assert measure([played], WORDS)["heard"] == 1.0
 
 
 def test_without_an_agent_alone_there_is_no_table(tmp_path):
@@ -107,26 +107,30 @@ def test_right_and_wrong_answers_have_channels_of_their_own_and_flows_are_by_rou
     env = envs.make("gsm8k", tasks=1, team={"solver": 4}, answer="majority", rounds=3)
     (key, task), *_ = env.tasks.items()
     right = f"#### {task.answer}"
-    said = (
+    replies = (
         (f"so {right}", f"so {right}", "one #### 99998", "two #### 99999"),
         (f"so {right}", f"thus {right}", f"so {right}", ""),
         (right, right, right, right),
     )
-    turns = [Turn(f"solver_{i}", r, one) for r, row in enumerate(said) for i, one in enumerate(row)]
-    found = measure([Episode(key, tuple(turns), {}, solved=True)], WORDS, env)
+    turns = [
+        Turn(f"solver_{i}", number, text)
+        for number, row in enumerate(replies)
+        for i, text in enumerate(row)
+    ]
+    figures = measure([Episode(key, tuple(turns), {}, solved=True)], WORDS, env)
     # Rounds in turn: alike, one of three differs in one word of three, alike. The second one's Gram
     # matrix has a cosine of 2/3 twice and of 1 once; its spectrum is 0 and these two.
     a = [(3 + x) / 2 for x in (-math.sqrt(1 + 8 * 4 / 9), math.sqrt(1 + 8 * 4 / 9))]
     entropy = -sum(x / 3 * math.log2(x / 3) for x in a)
-    assert found["channels_right"] == pytest.approx((1 + 2**entropy + 1) / 3)
+    assert figures["channels_right"] == pytest.approx((1 + 2**entropy + 1) / 3)
     # Two wrong ones share one word of three: spectrum (4/3, 2/3) of 2.
     halves = (2 / 3, 1 / 3)
-    assert found["channels_wrong"] == pytest.approx(2 ** -sum(x * math.log2(x) for x in halves))
+    assert figures["channels_wrong"] == pytest.approx(2 ** -sum(x * math.log2(x) for x in halves))
     # Who is silent in a round flows neither in nor out.
-    assert found["flow"]["1"] == {"tt": [2, 2], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}
-    assert found["flow"]["2"] == {"tt": [3, 3], "tf": [0, 0], "ft": [0, 0], "ff": [0, 0]}
+    assert figures["flow"]["1"] == {"tt": [2, 2], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}
+    assert figures["flow"]["2"] == {"tt": [3, 3], "tf": [0, 0], "ft": [0, 0], "ff": [0, 0]}
     (tmp_path / "debate").mkdir()
-    save(tmp_path / "debate", found)
+    save(tmp_path / "debate", figures)
     write(tmp_path, ["debate"], "single")
     with open(tmp_path / "flow.csv", encoding="utf-8", newline="") as file:
         first, second = csv.DictReader(file)

@@ -12,11 +12,11 @@ from laconic.learners.agents.tiny import PATH
 
 def test_texts_are_vectors_of_length_one_and_equal_texts_are_equal():
     texts = ["Ann has 3 pens.", "Ann has 3 pens.", "Ben eats 14 figs."]
-    found = embedded(str(PATH), texts)
-    assert np.linalg.norm(found, axis=1) == pytest.approx(1.0)
-    assert found[0] == pytest.approx(found[1])
-    assert found[0] @ found[2] < 0.999
-    assert vectorizer(str(PATH), str.split)(texts) == pytest.approx(found)
+    rows = embedded(str(PATH), texts)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0)
+    assert rows[0] == pytest.approx(rows[1])
+    assert rows[0] @ rows[2] < 0.999
+    assert vectorizer(str(PATH), str.split)(texts) == pytest.approx(rows)
 
 
 def test_a_text_without_a_token_is_no_direction():

@@ -25,9 +25,9 @@ PUBLISHED = [(0.466, 7.2), (0.370, 11.4), (0.477, 26.1), (0.463, 27.7), (0.452, 
 
 def test_the_published_overheads_and_efficiencies_follow_from_success_and_turns():
     assert [round(100 * overhead(turns, 7.2)) for _, turns in PUBLISHED] == [0, 58, 263, 285, 515]
-    found = [efficiency(success, turns, 7.2) for success, turns in PUBLISHED]
+    efficiencies = [efficiency(success, turns, 7.2) for success, turns in PUBLISHED]
     # The paper prints .074 for .0735.
-    assert found == pytest.approx([0.466, 0.234, 0.132, 0.120, 0.0735], abs=5e-4)
+    assert efficiencies == pytest.approx([0.466, 0.234, 0.132, 0.120, 0.0735], abs=5e-4)
 
 
 def test_equal_vectors_are_one_channel_and_unlike_ones_as_many_as_they_are():
@@ -42,17 +42,17 @@ def test_equal_vectors_are_one_channel_and_unlike_ones_as_many_as_they_are():
 
 def test_channels_do_not_depend_on_order_or_rotation_and_never_exceed_number_and_size():
     generator = np.random.default_rng(0)
-    found = generator.normal(size=(5, 3))
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    rows = generator.normal(size=(5, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     turn, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-    assert channels(found[::-1] @ turn) == pytest.approx(channels(found))
-    assert 1 <= channels(found) <= 3
+    assert channels(rows[::-1] @ turn) == pytest.approx(channels(rows))
+    assert 1 <= channels(rows) <= 3
 
 
 def test_replies_are_counted_token_by_token():
-    found = vectors([["a", "a", "b"], ["b"], []])
-    assert found.tolist() == [[2 / math.sqrt(5), 1 / math.sqrt(5)], [0, 1], [0, 0]]
-    assert math.isnan(redundancy(found[:1]))
+    rows = vectors([["a", "a", "b"], ["b"], []])
+    assert rows.tolist() == [[2 / math.sqrt(5), 1 / math.sqrt(5)], [0, 1], [0, 0]]
+    assert math.isnan(redundancy(rows[:1]))
 
 
 def test_broken_and_fixed_tasks_are_those_that_one_of_two_solves():
@@ -68,13 +68,15 @@ def test_broken_and_fixed_tasks_are_those_that_one_of_two_solves():
 
 
 def test_tokens_are_compared_task_by_task():
-    one = {"a": 10, "b": 20, "c": 70, "only": 5}
-    half = spent_ratio(one, {name: tokens // 2 for name, tokens in one.items() if name != "only"})
+    tokens = {"a": 10, "b": 20, "c": 70, "only": 5}
+    half = spent_ratio(
+        tokens, {name: count // 2 for name, count in tokens.items() if name != "only"}
+    )
     # Each task costs half as much, so every draw of tasks does.
     assert half == Interval(0.5, 0.5, 0.5, 3)
-    other = spent_ratio(one, {"a": 20, "b": 20, "c": 10})
+    other = spent_ratio(tokens, {"a": 20, "b": 20, "c": 10})
     assert other.mean == 0.5 and 1 / 7 <= other.low < 0.5 < other.high <= 2
-    assert spent_ratio({"a": 0}, {"a": 3}) is None and spent_ratio(one, {"d": 3}) is None
+    assert spent_ratio({"a": 0}, {"a": 3}) is None and spent_ratio(tokens, {"d": 3}) is None
 
 
 def test_answers_flow_from_round_to_round_and_conform_to_the_commonest_of_the_others():

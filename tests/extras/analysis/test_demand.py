@@ -29,7 +29,7 @@ def test_it_writes_tables_figures_and_a_picture(measured, rows):
     (line,) = rows(folder / "demand.jsonl")
     assert (line["step"], line["episodes"], len(line["curve"]["price"])) == (0, 3, 3)
     assert (folder / "demand.png").read_bytes().startswith(b"\x89PNG")
-    assert {"demand.csv", "messages.csv", "tokens.csv"} <= {one.name for one in folder.iterdir()}
+    assert {"demand.csv", "messages.csv", "tokens.csv"} <= {path.name for path in folder.iterdir()}
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     assert "tokens bought at this price" in outcome.out
 
@@ -56,7 +56,7 @@ def test_a_training_can_follow_its_demand(run, small, rows, tmp_path):
     more = ["evaluation.demand=2", "train.steps=2", f"hydra.run.dir={tmp_path}/t"]
     outcome = run("train", *small, *more)
     assert outcome.code == 0, outcome.err
-    assert [one["step"] for one in rows(tmp_path / "t" / "demand.jsonl")] == [0, 2]
+    assert [row["step"] for row in rows(tmp_path / "t" / "demand.jsonl")] == [0, 2]
     first, _, last = rows(tmp_path / "t" / "metrics.jsonl")
     assert "demand/tokens" in first and "demand/tokens" in last
     assert "What its words are worth" in write_report(tmp_path / "t").read_text("utf-8")

@@ -18,8 +18,8 @@ def measured(env, policy, **settings):
     players = Players([env, type(env)()], dict.fromkeys(env.possible_agents, policy))
     starts = [Start(0)]
     episodes = play(*players, starts, seed=0, greedy=True)
-    found, played = worths(players, starts, episodes, split_words, **settings)
-    return {(one.turn.agent, one.turn.round): one for one in found}, played
+    measured_worths, played = worths(players, starts, episodes, split_words, **settings)
+    return {(worth.turn.agent, worth.turn.round): worth for worth in measured_worths}, played
 
 
 def test_a_team_that_says_nothing_has_nothing_to_measure(relay, relayers):
@@ -28,35 +28,35 @@ def test_a_team_that_says_nothing_has_nothing_to_measure(relay, relayers):
 
 @pytest.mark.parametrize("tokens", [False, True])
 def test_the_worth_of_a_token_is_its_increase_of_the_return(relay, relayers, tokens):
-    found, _ = measured(relay, relayers(tokens, x_0="well left now"))
+    measures, _ = measured(relay, relayers(tokens, x_0="well left now"))
     # A worth holds no price: with `left` the task pays 6, to each and to the team.
-    assert found["x_0", 0].pieces == ("well", " left", " now")
-    assert found["x_0", 0].own == found["x_0", 0].team == (0, 0, 6, 6)
-    assert found["z_0", 0].own == found["z_0", 0].team == (0, 0)
+    assert measures["x_0", 0].pieces == ("well", " left", " now")
+    assert measures["x_0", 0].own == measures["x_0", 0].team == (0, 0, 6, 6)
+    assert measures["z_0", 0].own == measures["z_0", 0].team == (0, 0)
     # In the last round nothing is played on: `left right` wins with its second word.
-    assert found["z_0", 1].own == found["z_0", 1].team == (0, 0, 6)
+    assert measures["z_0", 1].own == measures["z_0", 1].team == (0, 0, 6)
 
 
 def test_the_team_is_worth_the_sum_of_gains_of_their_own(relay, relayers):
     rules = {"metadata": {**relay.metadata, "reward": "own"}}
     own_gains = type("OwnGains", (type(relay),), rules)()
-    found, _ = measured(own_gains, relayers(x_0="well left now"))
-    assert found["x_0", 0].own == (0, 0, 6, 6)
-    assert found["x_0", 0].team == (0, 0, 18, 18)
+    measures, _ = measured(own_gains, relayers(x_0="well left now"))
+    assert measures["x_0", 0].own == (0, 0, 6, 6)
+    assert measures["x_0", 0].team == (0, 0, 18, 18)
 
 
 def test_the_worth_of_a_stretch_is_the_loss_without_it(relay, relayers):
-    found, _ = measured(relay, relayers(x_0="well left now"), span=2)
+    measures, _ = measured(relay, relayers(x_0="well left now"), span=2)
     # Without `well left` 6 are lost, without `now` nothing.
-    assert found["x_0", 0].spans == ((2, 6.0, 6.0), (1, 0.0, 0.0))
+    assert measures["x_0", 0].spans == ((2, 6.0, 6.0), (1, 0.0, 0.0))
     assert measured(relay, relayers())[0]["x_0", 0].spans == ()
 
 
 def test_marginal_worths_add_up_to_the_gross_worth_to_the_bit(relay, relayers):
-    found, _ = measured(relay, relayers(x_0="well left now"))
-    for one in found.values():
-        steps = [after - before for before, after in zip(one.own, one.own[1:], strict=False)]
-        assert sum(steps) == one.own[-1]
+    measures, _ = measured(relay, relayers(x_0="well left now"))
+    for worth in measures.values():
+        steps = [after - before for before, after in zip(worth.own, worth.own[1:], strict=False)]
+        assert sum(steps) == worth.own[-1]
 
 
 def test_one_fact_said_twice_is_worth_nothing_alone_and_half_to_each_by_shapley(relay, relayers):

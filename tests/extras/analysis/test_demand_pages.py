@@ -20,10 +20,10 @@ def test_every_figure_has_a_label_and_a_row():
     rows = demand.rows([line(0, worth=1.0, pays=0.5)])
     assert list(demand.LABELS) == list(GLOSSARY)
     assert [row[0] for row in rows] == list(demand.LABELS.values())
-    told = dict(rows)
+    labels = dict(rows)
     # An end that is not known leaves the bracket away.
-    assert (told["worth of a message"], told["useful messages that pay"]) == ("1.00", "50.0 %")
-    assert told["surplus"] == "–"
+    assert (labels["worth of a message"], labels["useful messages that pay"]) == ("1.00", "50.0 %")
+    assert labels["surplus"] == "–"
 
 
 def test_the_first_and_the_last_step_stand_beside_each_other():
@@ -35,13 +35,13 @@ def test_a_picture_is_drawn_of_one_step_of_several_and_with_runs():
     run = TrainedRun("a", "0", 3.0, 8.0, 1.0, 1.0, 9.0, 9.0, False, True, True)
     silent = TrainedRun("b", "1", 6.0, 0.0, 0.0, 0.0, 1.0, 1.0, True, False, False)
     lines = [line(0, choke_price=2.0), line(9)]
-    drawn = [
+    pictures = [
         demand.picture(lines[:1]),
         demand.picture(lines),
         demand.picture(lines, [run, silent]),
     ]
-    assert {one.name for one in drawn} == {"demand"}
-    assert len({one.png for one in drawn}) == 3
+    assert {picture.name for picture in pictures} == {"demand"}
+    assert len({picture.png for picture in pictures}) == 3
     assert demand.run_rows([run])[0] == ("seed 0", "3", "8.0", "9.0", "9.0", "yes", "no")
 
 

@@ -16,8 +16,8 @@ TEAM = (useful(0, 5, 4), useful(1, 20, 20))
 
 
 def run(name, price, said, spoke=1.0):
-    told = {"tokens_said": said, "accuracy": spoke, "spoke_if_informed": spoke}
-    return name, name, price, told
+    means = {"tokens_said": said, "accuracy": spoke, "spoke_if_informed": spoke}
+    return name, name, price, means
 
 
 def test_runs_are_compared_with_the_prediction_for_their_price():
@@ -30,9 +30,9 @@ def test_runs_are_compared_with_the_prediction_for_their_price():
 
 def test_nearness_is_relative_to_the_prediction():
     # 12 cut and 12.5 whole: from 9 to 15.625.
-    for said, near in ((8.9, False), (9.0, True), (15.6, True), (15.7, False)):
-        (found,) = trained(TEAM, 2, 100.0, [run("a", 1.0, said)])
-        assert found.near is near, said
+    for tokens, near in ((8.9, False), (9.0, True), (15.6, True), (15.7, False)):
+        (prediction,) = trained(TEAM, 2, 100.0, [run("a", 1.0, tokens)])
+        assert prediction.near is near, tokens
 
 
 def test_the_claim_is_counted_by_its_two_halves():
@@ -43,7 +43,7 @@ def test_the_claim_is_counted_by_its_two_halves():
         run("d", 5.1, 0.0, 0.05),
         run("e", 9.0, 2.0, 0.5),
     ]
-    found = PredictionCheck.of(trained(TEAM, 2, 100.0, rows))
-    assert found == PredictionCheck(below=3, near=1, collapsed=2, above=1)
-    assert str(found).startswith("1 of 3 runs below the choke price are within 25 %")
+    check = PredictionCheck.of(trained(TEAM, 2, 100.0, rows))
+    assert check == PredictionCheck(below=3, near=1, collapsed=2, above=1)
+    assert str(check).startswith("1 of 3 runs below the choke price are within 25 %")
     assert PredictionCheck.of([]) == PredictionCheck(0, 0, 0, 0)

@@ -24,12 +24,12 @@ SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "sol
 
 @pytest.mark.parametrize("colours", [2, 3, 4, 5])
 def test_all_codebooks_together_are_the_closed_form(colours):
-    found = enumerated([1 / colours] * colours, [1.0] * colours)
+    frontier = enumerated([1 / colours] * colours, [1.0] * colours)
     closed = coded(1 / colours)
-    np.testing.assert_allclose(found.corners, closed.corners, atol=1e-12)
+    np.testing.assert_allclose(frontier.corners, closed.corners, atol=1e-12)
     # Accuracy 1 takes a word for all colours but the one that silence tells.
-    assert found.tokens(1.0) == pytest.approx(1 - 1 / colours)
-    assert found.best_return(0.1) == pytest.approx(1 - 0.1 * (1 - 1 / colours))
+    assert frontier.tokens(1.0) == pytest.approx(1 - 1 / colours)
+    assert frontier.best_return(0.1) == pytest.approx(1 - 0.1 * (1 - 1 / colours))
 
 
 @pytest.mark.parametrize(("colours", "expected"), [(2, 0.95), (3, 0.93333), (4, 0.925), (5, 0.92)])
@@ -43,18 +43,18 @@ def test_the_best_returns_are_those_of_the_game(colours, expected):
 
 def test_silence_codes_the_likeliest_content_and_short_words_the_next():
     # .5 told by silence, .3 and .2 by words of 1 and 3 tokens; or both of 1 where there are two.
-    found = enumerated([0.5, 0.3, 0.2], [1.0, 3.0]).corners
-    np.testing.assert_allclose(found, ((0.0, 0.5), (0.3, 0.8), (0.9, 1.0)), atol=1e-12)
+    corners = enumerated([0.5, 0.3, 0.2], [1.0, 3.0]).corners
+    np.testing.assert_allclose(corners, ((0.0, 0.5), (0.3, 0.8), (0.9, 1.0)), atol=1e-12)
     assert enumerated([0.5, 0.3, 0.2], [1.0, 1.0]).tokens(1.0) == pytest.approx(0.5)
     assert enumerated([1.0], [1.0]).corners == ((0.0, 1.0),)
 
 
 def test_between_corners_a_frontier_mixes_and_above_them_it_is_infinite():
-    found = Frontier.of([(0.0, 0.25), (0.75, 1.0), (0.5, 0.3), (0.0, 0.1), (2.0, 1.0)])
-    assert found.corners == ((0.0, 0.25), (0.75, 1.0))
-    assert found.tokens(0.0) == found.tokens(0.25) == 0.0
-    assert found.tokens(0.625) == pytest.approx(0.375)
-    assert found.tokens(1.0) == 0.75
+    frontier = Frontier.of([(0.0, 0.25), (0.75, 1.0), (0.5, 0.3), (0.0, 0.1), (2.0, 1.0)])
+    assert frontier.corners == ((0.0, 0.25), (0.75, 1.0))
+    assert frontier.tokens(0.0) == frontier.tokens(0.25) == 0.0
+    assert frontier.tokens(0.625) == pytest.approx(0.375)
+    assert frontier.tokens(1.0) == 0.75
     assert coded(0.5).answered(1.0).corners == ((0.0, 0.0), (0.5, 0.5), (1.5, 1.0))
     assert Frontier.of([(0.0, 0.2), (1.0, 0.4)]).tokens(0.5) == math.inf
 
@@ -73,10 +73,10 @@ def test_the_cheapest_tasks_are_solved_first():
     def task(key: str, fact: str) -> Task:
         return Task(key, "q", (fact, "It rains."), "7", (True, False))
 
-    found = spoken([task("a", "one two three"), task("b", "one")], split_words, str)
+    frontier = spoken([task("a", "one two three"), task("b", "one")], split_words, str)
     # `#### 7` has five of these tokens beside the fact's.
     answer = len(split_words("#### 7"))
-    assert found.corners == (
+    assert frontier.corners == (
         (0.0, 0.0),
         ((1 + answer) / 2, 0.5),
         ((4 + 2 * answer) / 2, 1.0),
@@ -90,17 +90,17 @@ def played(env, script: str) -> float:
 
     starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
     episodes = play([env], ScriptedTeam(script).policies(env), starts, seed=0)
-    assert all(one.solved for one in episodes)
-    return sum(sum(one.tokens_said.values()) for one in episodes) / len(episodes)
+    assert all(episode.solved for episode in episodes)
+    return sum(sum(episode.tokens_said.values()) for episode in episodes) / len(episodes)
 
 
 @pytest.mark.parametrize("name", ["signal", "gsm8k", "math"])
 def test_the_scripts_meet_their_bounds_and_stay_above_the_coded_one(name):
     env = envs.make(name, split="evaluation", tasks=30, **SPLIT)
-    found = floors(env, telegraphic=True)
-    assert played(env, "oracle") == pytest.approx(found["verbatim"].tokens(1.0))
-    assert played(env, "telegraph") == pytest.approx(found["telegraphic"].tokens(1.0))
-    ordered = [found[one].tokens(1.0) for one in ("coded", "telegraphic", "verbatim")]
+    frontiers = floors(env, telegraphic=True)
+    assert played(env, "oracle") == pytest.approx(frontiers["verbatim"].tokens(1.0))
+    assert played(env, "telegraph") == pytest.approx(frontiers["telegraphic"].tokens(1.0))
+    ordered = [frontiers[code].tokens(1.0) for code in ("coded", "telegraphic", "verbatim")]
     assert ordered == sorted(ordered) and ordered[0] >= 1.0
 
 

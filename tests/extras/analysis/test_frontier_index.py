@@ -13,8 +13,8 @@ SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "sol
 
 
 def index_of(script: str, **settings):
-    made = {**SPLIT, "split": "evaluation", "tasks": 20, **settings}
-    environments = [envs.make("signal", **made) for _ in range(4)]
+    all_settings = {**SPLIT, "split": "evaluation", "tasks": 20, **settings}
+    environments = [envs.make("signal", **all_settings) for _ in range(4)]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
     return laconic_index(environments, starts, play(environments, policies, starts, seed=0))
@@ -32,7 +32,7 @@ def test_the_index_is_the_place_between_the_frontier_and_many_words():
 
 def test_scripts_stand_where_they_should():
     (verbose,), (oracle,), (short,) = (
-        index_of(one).values() for one in ("verbose", "oracle", "telegraph")
+        index_of(script).values() for script in ("verbose", "oracle", "telegraph")
     )
     assert verbose.mean == pytest.approx(1.0, abs=0.05)
     assert 0 < short.mean < oracle.mean < 0.2
@@ -49,5 +49,5 @@ def test_a_team_that_solves_nothing_has_none():
 
 
 def test_without_episodes_there_is_no_index():
-    made = envs.make("signal", **SPLIT, split="evaluation", tasks=2)
-    assert laconic_index([made], [Start(0, next(iter(made.tasks)))], []) == {}
+    env = envs.make("signal", **SPLIT, split="evaluation", tasks=2)
+    assert laconic_index([env], [Start(0, next(iter(env.tasks)))], []) == {}

@@ -25,8 +25,8 @@ from laconic.learners.rollout.play import Start, play
 
 TASKS = 800
 WEAK, STRONG, KEPT, MENDED, DISTRACTED = 0.5, 0.7, 0.9, 0.4, 0.6
-"""How often the weak one is right, and the strong one alone; after a right draft, after a wrong
-one, and after an empty one."""
+"""Accuracy of the weak model, and of the strong one alone and after a right, a wrong and an empty
+draft."""
 ENV = {"team": {"solver": 1, "helper": 3}, "answer": "solver", "information": "split"}
 
 
@@ -55,9 +55,9 @@ def played(name, layout, chance, folder, blank=False):
     env = envs.make("gsm8k", tasks=TASKS, **{**ENV, **LAYOUTS[layout](TeamSettings.of(ENV), None)})
     policies = {"solver_0": ScriptedPolicy(script(name, chance), env.tasks)}
     if layout == "revise":
-        found = read_drafts(folder / "draft")
-        found = empty(found, env, str.split) if blank else found
-        policies = with_drafter(policies, found)
+        drafts = read_drafts(folder / "draft")
+        drafts = empty(drafts, env, str.split) if blank else drafts
+        policies = with_drafter(policies, drafts)
     starts = [Start(number, key) for number, key in enumerate(env.tasks)]
     episodes = play([env], policies, starts, seed=0)
     (folder / name).mkdir()
@@ -69,18 +69,18 @@ def played(name, layout, chance, folder, blank=False):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Four conditions, played."""
-    made = tmp_path_factory.mktemp("compare")
-    played("draft", "pass", lambda task, text: WEAK, made)
-    played("revise", "revise", of_strong, made)
-    played("resolve", "pass", of_strong, made)
-    played("scaffold", "revise", of_strong, made, blank=True)
-    return made
+    folder = tmp_path_factory.mktemp("compare")
+    played("draft", "pass", lambda task, text: WEAK, folder)
+    played("revise", "revise", of_strong, folder)
+    played("resolve", "pass", of_strong, folder)
+    played("scaffold", "revise", of_strong, folder, blank=True)
+    return folder
 
 
 def test_all_four_conditions_have_the_figures_of_the_scripts(folder):
     write(folder, ["draft", "revise", "resolve", "scaffold"])
     with open(folder / "second_pass.csv", encoding="utf-8", newline="") as file:
-        found = {row["part"]: row for row in csv.DictReader(file)}
+        parts = {row["part"]: row for row in csv.DictReader(file)}
     revised = WEAK * KEPT + (1 - WEAK) * MENDED
     closed = {
         "re_solving": STRONG - WEAK,
@@ -89,10 +89,11 @@ def test_all_four_conditions_have_the_figures_of_the_scripts(folder):
         "total": revised - WEAK,
     }
     for name, gain in closed.items():
-        mean, low, high = (float(found[name][one]) for one in ("gain", "gain_low", "gain_high"))
+        columns = ("gain", "gain_low", "gain_high")
+        mean, low, high = (float(parts[name][column]) for column in columns)
         # 99.9 % in the place of the 95 % that are written.
         assert abs(mean - gain) < 1.7 * (high - low) / 2, name
-        assert found[name]["tasks"] == str(TASKS) and 0 < high - low < 0.1
+        assert parts[name]["tasks"] == str(TASKS) and 0 < high - low < 0.1
 
 
 def test_without_one_of_the_four_nothing_is_written(folder, tmp_path):
@@ -123,8 +124,8 @@ def test_an_emptied_draft_keeps_its_form_and_is_no_longer_than_it():
     env = envs.make("gsm8k", tasks=1)
     (key,) = env.tasks
     draft = "He has 4 + 5 eggs.\n  #### 9"
-    found = empty({key: draft, "gone": "9"}, env, str.split)
-    assert found == {key: "xx xxx x x x xxxxx\n  #### x"}
+    blanks = empty({key: draft, "gone": "9"}, env, str.split)
+    assert blanks == {key: "xx xxx x x x xxxxx\n  #### x"}
     # Letter for letter, what is crossed out has more tokens; it is cut.
     by_letter = empty({key: "9 8"}, env, lambda text: list(text.replace("9", "")))
     assert by_letter == {key: "x "}

@@ -22,41 +22,41 @@ class Team:
         self.tasks, self.codes = tasks, codes
 
     def reply(self, requests, *, seed: int, greedy: bool) -> list[Reply]:
-        return [Reply(self.says(one)) for one in requests]
+        return [Reply(self.says(request)) for request in requests]
 
     def says(self, request) -> str:
         task = self.tasks[request.info["task"]]
         if not request.info["answering"]:
             knows = any(task.relevant[index] for index in request.info["share"])
             return task.answer if knows and not (self.codes and task.answer == "red") else ""
-        lines = [one for one in request.text.splitlines() if one.startswith("helper_")]
-        found = [colour for colour in COLOURS for one in lines if one.endswith(f": {colour}")]
-        told = any(one.endswith("could not be heard.") for one in lines)
-        return f"#### {found[0] if found else 'blue' if told else 'red'}"
+        lines = [line for line in request.text.splitlines() if line.startswith("helper_")]
+        colours = [colour for colour in COLOURS for line in lines if line.endswith(f": {colour}")]
+        missing = any(line.endswith("could not be heard.") for line in lines)
+        return f"#### {colours[0] if colours else 'blue' if missing else 'red'}"
 
 
 def reliance(codes: bool, channel=None):
-    made = {"split": "evaluation", "tasks": 60, "channel": channel or {}}
-    environments = [envs.make("signal", **SPLIT, **made) for _ in range(4)]
+    settings = {"split": "evaluation", "tasks": 60, "channel": channel or {}}
+    environments = [envs.make("signal", **SPLIT, **settings) for _ in range(4)]
     policies = dict.fromkeys(environments[0].possible_agents, Team(environments[0].tasks, codes))
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     episodes = play(environments, policies, starts, seed=0)
     before = environments[0].channel
-    found = silence_reliance(environments, policies, starts, episodes, seed=0, greedy=True)
-    assert {one.channel for one in environments} == {before}
+    interval = silence_reliance(environments, policies, starts, episodes, seed=0, greedy=True)
+    assert {env.channel for env in environments} == {before}
     red = sum(task.answer == "red" for task in environments[0].tasks.values())
-    return found, red / 60
+    return interval, red / 60
 
 
 def test_a_team_that_says_everything_in_words_does_not_rely_on_silence():
-    found, _ = reliance(codes=False)
-    assert (found.mean, found.low, found.high, found.count) == (0.0, 0.0, 0.0, 60)
+    interval, _ = reliance(codes=False)
+    assert (interval.mean, interval.low, interval.high, interval.count) == (0.0, 0.0, 0.0, 60)
 
 
 def test_a_team_that_codes_by_silence_loses_that_information():
-    found, red = reliance(codes=True)
-    assert found.mean == pytest.approx(red)
-    assert 0 < found.low < red < found.high < 0.5
+    interval, red = reliance(codes=True)
+    assert interval.mean == pytest.approx(red)
+    assert 0 < interval.low < red < interval.high < 0.5
 
 
 def test_an_environment_without_a_channel_is_refused():

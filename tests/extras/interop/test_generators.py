@@ -16,12 +16,12 @@ def drawn(generators):
 
 
 def test_equal_seeds_give_equal_draws_that_continue():
-    one, other = OwnGenerators(), OwnGenerators()
-    other.seed(1)
-    first, second = drawn(one), drawn(one)
-    assert first != second and drawn(other) != first
-    other.seed(0)
-    assert (drawn(other), drawn(other)) == (first, second)
+    first_env, second_env = OwnGenerators(), OwnGenerators()
+    second_env.seed(1)
+    first, second = drawn(first_env), drawn(first_env)
+    assert first != second and drawn(second_env) != first
+    second_env.seed(0)
+    assert (drawn(second_env), drawn(second_env)) == (first, second)
 
 
 def test_the_process_draws_as_if_nothing_had_been_drawn_also_after_an_error():

@@ -71,48 +71,49 @@ def test_an_episode_on_the_server_is_the_episode_here(team):
     assert list(there.tasks) == list(here.tasks)
     task = list(here.tasks)[3]
     oracle = Oracle(here)
-    seen = {env: env.reset(seed=5, options={"task": task}) for env in (here, there)}
+    results = {env: env.reset(seed=5, options={"task": task}) for env in (here, there)}
     while here.agents:
-        told, infos = seen[here]
-        assert {a: o["text"] for a, o in told.items()} == {
-            a: o["text"] for a, o in seen[there][0].items()
+        observations, infos = results[here]
+        assert {a: o["text"] for a, o in observations.items()} == {
+            a: o["text"] for a, o in results[there][0].items()
         }
-        assert all((told[a]["tokens_left"] == seen[there][0][a]["tokens_left"]).all() for a in told)
-        assert plain(infos) == seen[there][1]
-        said = {agent: oracle(agent, told[agent], infos[agent]) for agent in here.agents}
-        stepped = {env: env.step(said) for env in (here, there)}
+        for agent, observation in observations.items():
+            assert (observation["tokens_left"] == results[there][0][agent]["tokens_left"]).all()
+        assert plain(infos) == results[there][1]
+        messages = {a: oracle(a, observations[a], infos[a]) for a in here.agents}
+        stepped = {env: env.step(messages) for env in (here, there)}
         assert stepped[here][1] == pytest.approx(stepped[there][1])
         assert stepped[here][2:4] == stepped[there][2:4]
-        seen = {env: (one[0], one[4]) for env, one in stepped.items()}
-    assert there.agents == [] and seen[there][1]["solver_0"]["solved"] is True
+        results = {env: (result[0], result[4]) for env, result in stepped.items()}
+    assert there.agents == [] and results[there][1]["solver_0"]["solved"] is True
     there.close()
 
 
 def test_the_client_is_an_environment_of_ours(team):
-    made = []
+    environments = []
 
     def remote():
-        made.append(RemoteTeam(team))
-        return made[-1]
+        environments.append(RemoteTeam(team))
+        return environments[-1]
 
     parallel_api_test(remote(), num_cycles=6)
     check_env(remote, episodes=1)
     with pytest.raises(UnknownNameError):
-        made[0].reset(seed=0)
-        made[0].step({"nobody_0": "x"})
-    for env in made:
+        environments[0].reset(seed=0)
+        environments[0].step({"nobody_0": "x"})
+    for env in environments:
         env.close()
 
 
 def test_sessions_do_not_see_each_other(team):
-    one, other = RemoteTeam(team), RemoteTeam(team)
-    one.reset(seed=0)
+    env, other = RemoteTeam(team), RemoteTeam(team)
+    env.reset(seed=0)
     before, _ = other.reset(seed=1)
-    one.step(dict.fromkeys(one.agents, "hello"))
+    env.step(dict.fromkeys(env.agents, "hello"))
     _, _, _, _, infos = other.step({})
     assert {info["round"] for info in infos.values()} == {1}
     assert other.reset(seed=1)[0]["solver_0"]["text"] == before["solver_0"]["text"]
-    one.close(), other.close()
+    env.close(), other.close()
 
 
 def test_a_seat_is_one_agent_with_scalar_rewards():

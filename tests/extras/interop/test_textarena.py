@@ -46,8 +46,8 @@ def play(env, say, task=None):
     earned = dict.fromkeys(env.possible_agents, 0.0)
     while env.agents:
         turn = next(a for a in env.agents if observations[a]["tokens_left"][0])
-        said = say(turn, observations[turn]["text"])
-        observations, rewards, _, _, infos = env.step({turn: said})
+        message = say(turn, observations[turn]["text"])
+        observations, rewards, _, _, infos = env.step({turn: message})
         earned = {agent: earned[agent] + rewards[agent] for agent in earned}
     return earned, infos
 
@@ -55,11 +55,11 @@ def play(env, say, task=None):
 def test_only_the_player_in_turn_may_speak_and_reads():
     env = TextArena("KuhnPoker-v0", settings={"max_rounds": 1})
     observations, _ = env.reset(seed=0)
-    in_turn = [a for a, seen in observations.items() if seen["tokens_left"][0]]
+    in_turn = [a for a, observation in observations.items() if observation["tokens_left"][0]]
     assert in_turn == ["player_1"] and observations["player_0"]["text"] == ""
     assert "Your card is" in observations["player_1"]["text"]
-    said = {"player_0": "[bet] out of turn", "player_1": "well, [check]"}
-    observations, *_, infos = env.step(said)
+    messages = {"player_0": "[bet] out of turn", "player_1": "well, [check]"}
+    observations, *_, infos = env.step(messages)
     assert "player_1: well, [check]" in observations["player_0"]["text"]
     assert infos["player_0"]["message"] == "" and infos["player_0"]["tokens_said"] == 0
     # Nobody reads again what it said itself.
@@ -136,8 +136,8 @@ def test_a_spent_budget_terminates_a_game_and_a_limit_of_turns_truncates_it(
     env = TextArena("IteratedPrisonersDilemma-v0", **settings)
     env.reset(seed=0)
     while env.agents:
-        said = dict.fromkeys(env.agents, "one two three")
-        _, rewards, terminated, truncated, infos = env.step(said)
+        messages = dict.fromkeys(env.agents, "one two three")
+        _, rewards, terminated, truncated, infos = env.step(messages)
     assert env.round == 2 and set(rewards.values()) == {0.0}
     assert {*truncated.values()} == {is_truncated} and {*terminated.values()} == {not is_truncated}
     assert infos["player_1"]["ended_by"] == ended_by
@@ -168,8 +168,8 @@ def test_a_task_is_one_deal_and_the_parts_have_different_ones():
     train, evaluation = (TextArena(split=part, tasks=3) for part in ("train", "evaluation"))
     assert list(train.tasks) == ["train/0", "train/1", "train/2"]
     assert not set(train.tasks.values()) & set(evaluation.tasks.values())
-    dealt = [train.reset(seed=seed, options={"task": "train/2"})[0] for seed in (0, 1)]
-    assert dealt[0]["player_1"]["text"] == dealt[1]["player_1"]["text"]
+    hands = [train.reset(seed=seed, options={"task": "train/2"})[0] for seed in (0, 1)]
+    assert hands[0]["player_1"]["text"] == hands[1]["player_1"]["text"]
     with pytest.raises(UnknownNameError, match="train/7"):
         train.reset(options={"task": "train/7"})
 
@@ -208,19 +208,19 @@ def test_an_unknown_game_is_answered_with_the_nearest():
 
 
 BETS = {"J": 1 / 3, "Q": 0.0, "K": 1.0}
-"""How often either bets at equilibrium with each card, the first with alpha = 1/3."""
+"""Probability that either bets at equilibrium with each card, the first with alpha = 1/3."""
 CALLS = {"player_1": {"J": 0.0, "Q": 2 / 3, "K": 1.0}, "player_0": {"J": 0.0, "Q": 1 / 3, "K": 1.0}}
-"""How often each calls a bet; `player_1` begins."""
+"""Probability that each calls a bet; `player_1` begins."""
 LINES = ("check check", "check bet fold", "check bet call", "bet fold", "bet call")
 
 
-def chance(agent, card, act, asked):
-    share = CALLS[agent][card] if asked else BETS[card]
+def chance(agent, card, act, facing_bet):
+    share = CALLS[agent][card] if facing_bet else BETS[card]
     return share if act in ("bet", "call") else 1 - share
 
 
 def test_the_equilibrium_of_kuhn_poker_loses_an_eighteenth_of_a_chip_a_hand():
-    """Who begins loses 1/18 a hand (Kuhn, 1950): the sum over all deals and lines of play.
+    """The first player loses 1/18 a hand (Kuhn, 1950): the sum over all deals and lines of play.
 
     TextArena 0.7.4 leaves the pot at two antes whatever is bet, so that its chips tell who won a
     hand and not how much; a bet that was called is counted here.
@@ -230,8 +230,8 @@ def test_the_equilibrium_of_kuhn_poker_loses_an_eighteenth_of_a_chip_a_hand():
     for task in env.tasks:
         for line in LINES:
             env.reset(options={"task": task})
-            dealt = env.game.state.game_state["player_cards"]
-            cards = {f"player_{place}": "JQK"[card] for place, card in dealt.items()}
+            cards_by_place = env.game.state.game_state["player_cards"]
+            cards = {f"player_{place}": "JQK"[card] for place, card in cards_by_place.items()}
             if (hand := ("".join(cards.values()), line)) in won:
                 continue
             weight, before = 1.0, ""

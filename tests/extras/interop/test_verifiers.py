@@ -41,7 +41,7 @@ SETTINGS = {
 
 
 class Models:
-    """A server of streamed chat completions; `say` answers what was asked."""
+    """A server of streamed chat completions; `say` answers the prompt."""
 
     def __init__(self):
         self.asked = []
@@ -57,8 +57,8 @@ class Models:
                 self.end_headers()
                 for delta, end in (({"content": models.say(body["messages"])}, None), ({}, "stop")):
                     choice = {"index": 0, "delta": delta, "finish_reason": end}
-                    told = {"id": "x", "object": "chat.completion.chunk", "created": 1}
-                    row = json.dumps({**told, "model": "m", "choices": [choice]})
+                    head = {"id": "x", "object": "chat.completion.chunk", "created": 1}
+                    row = json.dumps({**head, "model": "m", "choices": [choice]})
                     self.wfile.write(f"data: {row}\n\n".encode())
                 self.wfile.write(b"data: [DONE]\n\n")
 
@@ -72,9 +72,9 @@ class Models:
 
 @pytest.fixture
 def models():
-    made = Models()
-    yield made
-    made.http.shutdown()
+    models = Models()
+    yield models
+    models.http.shutdown()
 
 
 @pytest.fixture
@@ -118,11 +118,11 @@ def test_a_team_plays_is_paid_and_is_measured(play, models):
     models.say = say
     episode = play()
     assert episode.ok and not episode.errors
-    found = {trace.task.data.name: trace for trace in episode.traces}
-    assert {name: trace.agent.name for name, trace in found.items()} == {
+    traces = {trace.task.data.name: trace for trace in episode.traces}
+    assert {name: trace.agent.name for name, trace in traces.items()} == {
         a: a.partition("_")[0] for a in env.possible_agents
     }
-    solver, mute, loud = found["solver_0"], found["helper_2"], found["helper_0"]
+    solver, mute, loud = traces["solver_0"], traces["helper_2"], traces["helper_0"]
     assert solver.metrics["solved"] == 1.0 and solver.rewards["team"].score == pytest.approx(1.0)
     assert (mute.metrics["silence"], mute.metrics["tokens_said"]) == (1.0, 0.0)
     assert mute.rewards["team"].score == pytest.approx(1.0)
@@ -131,15 +131,15 @@ def test_a_team_plays_is_paid_and_is_measured(play, models):
     assert loud.rewards["team"].score == pytest.approx(1 - tokens / 100)
     assert loud.metrics["informed"] in (0.0, 1.0) and "informed" not in solver.metrics
     # Silence was said to nobody, and everybody was told how to keep it.
-    assert not any(SILENCE in str(asked[-1]["content"]) for asked in models.asked)
-    assert all(SILENCE in str(asked[0]["content"]) for asked in models.asked)
+    assert not any(SILENCE in str(prompt[-1]["content"]) for prompt in models.asked)
+    assert all(SILENCE in str(prompt[0]["content"]) for prompt in models.asked)
 
 
 def test_an_agent_whose_run_has_ended_is_silent_and_the_others_play_on(play, models):
     models.say = lambda messages: "#### 1"
     episode = play(helper={"harness": {"id": "null"}, "max_output_tokens": 0})
-    said = {one.task.data.name: one.metrics["tokens_said"] for one in episode.traces}
-    assert said["helper_0"] == 0.0 and said["solver_0"] > 0.0
+    tokens_said = {trace.task.data.name: trace.metrics["tokens_said"] for trace in episode.traces}
+    assert tokens_said["helper_0"] == 0.0 and tokens_said["solver_0"] > 0.0
 
 
 def test_an_unknown_benchmark_is_answered_with_the_nearest():

@@ -60,12 +60,12 @@ def test_a_policy_that_is_timed_remembers_as_it_would():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("learner", "said"),
+    ("learner", "words"),
     [("ippo", "got ActorCriticLearner"), ("magrpo", "one policy for the whole team")],
 )
-def test_a_step_whose_bare_calls_are_unknown_is_refused(run, policy_folder, learner, said):
+def test_a_step_whose_bare_calls_are_unknown_is_refused(run, policy_folder, learner, words):
     outcome = run(
         "measure_speed", f"agent.model={policy_folder}", f"learner={learner}", "env.tasks=4"
     )
     assert outcome.code == 1
-    assert said in outcome.err
+    assert words in outcome.err

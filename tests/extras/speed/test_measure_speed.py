@@ -90,5 +90,5 @@ def test_right_answers_are_graded_and_those_of_math_are_rewritten_first():
     assert rewritten(task) == r"\boxed{0+2\sqrt{3}}"
     # A plain fraction takes no algebra, and an interval is no sum.
     for answer in (r"-\frac{1}{2}", r"(0,\infty)", "7"):
-        one = replace(task, answer=answer)
-        assert rewritten(one) == one.answer_text
+        changed = replace(task, answer=answer)
+        assert rewritten(changed) == changed.answer_text

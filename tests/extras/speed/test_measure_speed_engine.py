@@ -32,10 +32,10 @@ def test_an_engine_is_timed_on_whole_groups_and_the_step_after_them(run, policy_
 
 
 def test_the_processor_time_of_a_foreign_server_is_left_out():
-    found = {"sampled_tokens": 30.0, "rollout_seconds": 6.0, "update_seconds": 2.0}
-    found["sync_seconds"] = 0.5
+    measures = {"sampled_tokens": 30.0, "rollout_seconds": 6.0, "update_seconds": 2.0}
+    measures["sync_seconds"] = 0.5
     # 30 / 6 and 6 + 2 + 0.5.
-    assert rates(found) == {"sampled_tokens_per_second": 5.0, "step_seconds": 8.5}
-    found |= {f"{part}_cpu_seconds": 1.0 for part in ("rollout", "update", "sync")}
-    assert rates(found)["sampled_tokens_per_cpu_second"] == 30.0
-    assert rates(found)["step_cpu_seconds"] == 3.0
+    assert rates(measures) == {"sampled_tokens_per_second": 5.0, "step_seconds": 8.5}
+    measures |= {f"{part}_cpu_seconds": 1.0 for part in ("rollout", "update", "sync")}
+    assert rates(measures)["sampled_tokens_per_cpu_second"] == 30.0
+    assert rates(measures)["step_cpu_seconds"] == 3.0

@@ -80,12 +80,13 @@ def test_a_group_is_shared_as_it_was_written_without_tokens_or_rewards(ann):
         Episode("fruit", (), {"solver_0": (0.0,), "helper_0": (0.0,)}),
     )
     shared = share("sums", Group("fruit", episodes), TASK, 7)
-    told = (SharedMessage("helper_0", 0, "three", -0.75), SharedMessage("solver_0", 1, "3", None))
-    assert shared == SharedGroup("sums", TASK, 7, ("solver_0", "helper_0"), (told, ()))
+    fact, answer = ("helper_0", 0, "three", -0.75), ("solver_0", 1, "3", None)
+    messages = (SharedMessage(*fact), SharedMessage(*answer))
+    assert shared == SharedGroup("sums", TASK, 7, ("solver_0", "helper_0"), (messages, ()))
     ann.publish(shared, "1-0")
     plain = json.loads((ann.folder / "ann" / "1-0.json").read_text())
-    wanted = {"form", "benchmark", "task", "seed", "agents", "episodes", "has_details"}
-    assert set(plain) == wanted
+    keys = {"form", "benchmark", "task", "seed", "agents", "episodes", "has_details"}
+    assert set(plain) == keys
     assert set(plain["episodes"][0][0]) == {"agent", "round", "text", "logprob"}
 
 
@@ -144,17 +145,17 @@ def test_a_file_that_is_gone_is_damaged(bob):
 
 
 def test_a_file_is_seen_whole_or_not_at_all(ann, bob, monkeypatch):
-    seen = []
+    offers = []
     replace_file = os.replace
 
     def look_first(aside, path, **folders):
         # Everything is written by now, and still nobody sees any of it.
-        seen.append(bob.offered(9))
+        offers.append(bob.offered(9))
         replace_file(aside, path, **folders)
 
     monkeypatch.setattr(os, "replace", look_first)
     ann.publish(SHARED, "1-0")
-    assert seen == [[]]
+    assert offers == [[]]
     assert bob.offered(9) == ["ann/1-0.json"]
     assert [path.name for path in (ann.folder / "ann").iterdir()] == ["1-0.json"]
 

@@ -20,7 +20,7 @@ from laconic.learners.interfaces import Reply, Usage
 RECORDS = (Task, Score, Turn, Episode, Group, Usage, Reply, SharedMessage, SharedGroup)
 TIMES = 25
 TOKENS = ("prompt_ids", "reply_ids", "behavior_logprobs")
-"""What an evaluation's journal leaves out on purpose."""
+"""Fields that an evaluation's journal leaves out on purpose."""
 
 
 def drawn(kind: Any, generator: random.Random, name: str = "") -> Any:
@@ -48,11 +48,11 @@ def drawn(kind: Any, generator: random.Random, name: str = "") -> Any:
 
 def record(kind: type, generator: random.Random) -> Any:
     hints = get_type_hints(kind)
-    values = {one.name: drawn(hints[one.name], generator, one.name) for one in fields(kind)}
+    values = {field.name: drawn(hints[field.name], generator, field.name) for field in fields(kind)}
     if kind is Group:
         values["episodes"] = tuple(
-            from_plain(Episode, {**to_plain(one), "task": values["task"]})
-            for one in values["episodes"]
+            from_plain(Episode, {**to_plain(episode), "task": values["task"]})
+            for episode in values["episodes"]
         )
     return kind(**values)
 
@@ -65,11 +65,11 @@ def through_json(plain: Any) -> Any:
 def test_every_field_of_every_record_comes_back(kind):
     generator = random.Random(0)
     for _ in range(TIMES):
-        made = record(kind, generator)
-        assert from_plain(kind, through_json(to_plain(made))) == made
+        value = record(kind, generator)
+        assert from_plain(kind, through_json(to_plain(value))) == value
 
 
-def playable(made: SharedGroup) -> SharedGroup:
+def playable(group: SharedGroup) -> SharedGroup:
     """Return the group as a run could play it, with each agent of the team once in a round."""
     agents = ("anna", 'ben\n"\\')
     episodes = tuple(
@@ -77,32 +77,32 @@ def playable(made: SharedGroup) -> SharedGroup:
             replace(message, agent=agents[at % 2], round=at // 2, logprob=-abs(message.logprob))
             for at, message in enumerate(episode)
         )
-        for episode in made.episodes
+        for episode in group.episodes
     )
-    key = "".join(filter(str.isprintable, f"k{made.task.key}"))
-    return replace(made, agents=agents, episodes=episodes, task=replace(made.task, key=key))
+    key = "".join(filter(str.isprintable, f"k{group.task.key}"))
+    return replace(group, agents=agents, episodes=episodes, task=replace(group.task, key=key))
 
 
 def test_every_field_of_a_shared_group_comes_back_from_the_folder(tmp_path):
     ann, bob = Exchange(tmp_path, "ann"), Exchange(tmp_path, "bob")
     generator = random.Random(1)
     for _ in range(TIMES):
-        made = playable(record(SharedGroup, generator))
-        ann.publish(made, "1")
+        group = playable(record(SharedGroup, generator))
+        ann.publish(group, "1")
         read = to_plain(bob.read("ann/1.json"))
-        assert read.pop("task") == {**to_plain(made.task), "key": f"ann/{made.task.key}"}
-        assert read == {name: one for name, one in to_plain(made).items() if name != "task"}
+        assert read.pop("task") == {**to_plain(group.task), "key": f"ann/{group.task.key}"}
+        assert read == {name: value for name, value in to_plain(group).items() if name != "task"}
 
 
 def test_every_field_of_an_episode_but_its_tokens_comes_back_from_a_journal():
     generator = random.Random(2)
     for _ in range(TIMES):
-        made = record(Episode, generator)
-        read = to_plain(episode_from(through_json(as_plain(made))))
-        wanted = to_plain(made)
-        for turn in wanted["turns"]:
+        episode = record(Episode, generator)
+        read = to_plain(episode_from(through_json(as_plain(episode))))
+        expected = to_plain(episode)
+        for turn in expected["turns"]:
             turn |= dict.fromkeys(TOKENS, [])
-        assert read == wanted
+        assert read == expected
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def test_fields_missing_in_earlier_versions_get_their_defaults():
 
 
 @pytest.mark.parametrize(
-    ("plain", "error", "said"),
+    ("plain", "error", "words"),
     [
         ([], TypeError, "fields of Pair"),
         ({}, TypeError, "needs the field 'number'"),
@@ -130,6 +130,6 @@ def test_fields_missing_in_earlier_versions_get_their_defaults():
         ({"number": 1, "more": 1}, ValueError, "Pair has no field 'more'"),
     ],
 )
-def test_values_of_another_type_are_refused(plain, error, said):
-    with pytest.raises(error, match=said):
+def test_values_of_another_type_are_refused(plain, error, words):
+    with pytest.raises(error, match=words):
         from_plain(Pair, plain)

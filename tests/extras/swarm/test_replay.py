@@ -22,8 +22,8 @@ def make_envs(make_env):
     """Make two environments of two agents and two rounds."""
 
     def make(**settings):
-        wanted = {"team": TEAM, "rounds": 2, "reward": Reward(price=0.5, normalizer=8)}
-        return [make_env(**{**wanted, **settings}) for _ in range(2)]
+        defaults = {"team": TEAM, "rounds": 2, "reward": Reward(price=0.5, normalizer=8)}
+        return [make_env(**{**defaults, **settings}) for _ in range(2)]
 
     return make
 
@@ -36,7 +36,7 @@ def author(make_writer):
 
 @pytest.fixture
 def reader(make_writer):
-    """Another one that learns from it."""
+    """Make another team that learns from the first one's groups."""
     return make_writer(max_reply_tokens=12, model={"seed": 2}, temperature=0.75)
 
 
@@ -49,8 +49,8 @@ def played(make_envs, author):
 @pytest.fixture
 def shared(make_envs, played):
     """Return the shared part of the group."""
-    found = share("sums", played, make_envs()[0].tasks["fruit"], 3)
-    return replace(found, task=replace(found.task, key="ann/fruit"))
+    group = share("sums", played, make_envs()[0].tasks["fruit"], 3)
+    return replace(group, task=replace(group.task, key="ann/fruit"))
 
 
 def both(policy):
@@ -62,23 +62,26 @@ def replayed(environments, policies, shared, **settings):
 
 
 def messages(group):
-    return [[(one.agent, one.round, one.message) for one in each.turns] for each in group.episodes]
+    return [
+        [(turn.agent, turn.round, turn.message) for turn in episode.turns]
+        for episode in group.episodes
+    ]
 
 
 def by_hand(policy, episode, agent):
-    """Log-probabilities of an agent's reply tokens: one plain forward pass, one token at a time."""
+    """Compute log-probabilities of an agent's reply tokens by a plain forward pass, one by one."""
     turns = [turn for turn in episode.turns if turn.agent == agent]
     ids = [token for turn in turns for token in (*turn.prompt_ids, *turn.reply_ids)]
     with torch.no_grad():
         logits = policy.model(torch.tensor([ids])).logits[0] / policy.sampling.temperature
     logprobs = torch.log_softmax(logits, -1)
-    found, place = [], 0
+    logprobs_of_reply, place = [], 0
     for turn in turns:
         place += len(turn.prompt_ids)
         for token in turn.reply_ids:
-            found.append(float(logprobs[place - 1, token]))
+            logprobs_of_reply.append(float(logprobs[place - 1, token]))
             place += 1
-    return found
+    return logprobs_of_reply
 
 
 def test_messages_are_replayed_at_local_prices(make_envs, played, shared, reader):
@@ -94,8 +97,8 @@ def test_messages_are_replayed_at_local_prices(make_envs, played, shared, reader
             # The last reward holds the score, which no price touches.
             mine = [*rewards[:-1], rewards[-1] - priced]
             other = [*there.rewards[agent][:-1], there.rewards[agent][-1] - priced]
-            assert mine == pytest.approx([4 * one for one in other], abs=1e-12)
-            local = [4 * one for one in there.bills[agent]]
+            assert mine == pytest.approx([4 * amount for amount in other], abs=1e-12)
+            local = [4 * amount for amount in there.bills[agent]]
             assert here.bills[agent] == pytest.approx(local, rel=1e-12)
         assert here.task_rewards == there.task_rewards and here.common
     assert any(turn.message for turn in group.episodes[0].turns)
@@ -109,8 +112,8 @@ def test_replies_are_tokens_of_the_reader_with_its_own_log_probabilities(make_en
             assert turn.prompt_ids and turn.reply_ids == reader.write(turn.message)
         for agent in both(reader):
             turns = [turn for turn in episode.turns if turn.agent == agent]
-            found = [one for turn in turns for one in turn.behavior_logprobs]
-            assert found == pytest.approx(by_hand(reader, episode, agent), abs=1e-5)
+            recorded = [logprob for turn in turns for logprob in turn.behavior_logprobs]
+            assert recorded == pytest.approx(by_hand(reader, episode, agent), abs=1e-5)
 
 
 def test_the_first_text_is_read_as_it_stands_here(make_envs, shared, reader, played):
@@ -123,9 +126,9 @@ def test_the_first_text_is_read_as_it_stands_here(make_envs, shared, reader, pla
 
 
 def test_a_message_longer_than_a_local_reply_is_cut(make_envs, make_policy, shared):
-    told = ((SharedMessage("helper_0", 0, "3 apples"), SharedMessage("solver_0", 0, "")),) * 2
+    messages = ((SharedMessage("helper_0", 0, "3 apples"), SharedMessage("solver_0", 0, "")),) * 2
     short = make_policy(max_reply_tokens=3)
-    group = replayed(make_envs(rounds=1), both(short), replace(shared, episodes=told))
+    group = replayed(make_envs(rounds=1), both(short), replace(shared, episodes=messages))
     silent, cut = group.episodes[0].turns
     assert cut.agent == "helper_0" and cut.reply_ids == short.write("3 apples")[:3]
     assert cut.message and "3 apples".startswith(cut.message) and cut.message != "3 apples"
@@ -136,8 +139,8 @@ def test_a_message_longer_than_a_local_reply_is_cut(make_envs, make_policy, shar
 def test_a_group_that_does_not_fit_is_none(make_envs, make_policy, word_tokenizer, shared, reader):
     environments, policies = make_envs(), both(reader)
     fine, unfit = (
-        replay_groups(environments, policies, [shared, one], max_tokens=4096)
-        for one in (shared, replace(shared, agents=("solver_0",)))
+        replay_groups(environments, policies, [shared, group], max_tokens=4096)
+        for group in (shared, replace(shared, agents=("solver_0",)))
     )
     assert None not in fine
     assert unfit == [fine[0], None]
@@ -189,11 +192,11 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
     lengths = [len(turn.reply_ids) for turn in plain.episodes[0].turns]
     # Likelier there by a factor e^3 than here; in the other turns less likely by e.
     there = [here[0] + 3.0, *(each - 1.0 for each in here[1:])]
-    told = tuple(
-        replace(one, logprob=logprob)
-        for one, logprob in zip(shared.episodes[0], there, strict=True)
+    messages = tuple(
+        replace(message, logprob=logprob)
+        for message, logprob in zip(shared.episodes[0], there, strict=True)
     )
-    episodes = (told, shared.episodes[1])
+    episodes = (messages, shared.episodes[1])
     group = replayed(make_envs(), both(reader), replace(shared, episodes=episodes), correct=True)
     first, *others = group.episodes[0].turns
     before = plain.episodes[0].turns[0].behavior_logprobs
@@ -201,10 +204,10 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
     steps = [new - old for new, old in zip(first.behavior_logprobs, before, strict=True)]
     assert steps == pytest.approx([3.0 / lengths[0]] * lengths[0], abs=1e-6)
     assert [sum(turn.behavior_logprobs) for turn in others] == pytest.approx(here[1:], abs=1e-6)
-    unknown = (tuple(replace(one, logprob=None) for one in told), shared.episodes[1])
-    wanted = replace(shared, episodes=unknown)
-    assert replayed(make_envs(), both(reader), wanted, correct=True) is None
-    assert replayed(make_envs(), both(reader), wanted) is not None
+    unknown = (tuple(replace(message, logprob=None) for message in messages), shared.episodes[1])
+    group = replace(shared, episodes=unknown)
+    assert replayed(make_envs(), both(reader), group, correct=True) is None
+    assert replayed(make_envs(), both(reader), group) is not None
 
 
 def test_nothing_shared_gives_nothing(make_envs, reader):

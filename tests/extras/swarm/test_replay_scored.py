@@ -29,9 +29,9 @@ def episodes(make_env, make_policy):
 def test_sampled_turns_get_their_sampling_probabilities(episodes):
     played, policies = episodes
     for before, after in zip(played, scored(played, policies, 4096), strict=True):
-        for one, other in zip(before.turns, after.turns, strict=True):
-            assert other.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=1e-5)
-            assert replace(other, behavior_logprobs=one.behavior_logprobs) == one
+        for mine, other in zip(before.turns, after.turns, strict=True):
+            assert other.behavior_logprobs == pytest.approx(mine.behavior_logprobs, abs=1e-5)
+            assert replace(other, behavior_logprobs=mine.behavior_logprobs) == mine
 
 
 def test_turns_that_are_context_stay_as_they_are(episodes):

@@ -20,7 +20,7 @@ STARTS = [Start(1, "fruit"), Start(2, "birds"), Start(3, "fruit"), Start(4, "unk
 
 @pytest.fixture
 def environments(make_env):
-    """Four of two agents and one round, with a price on characters that tells episodes apart."""
+    """Make four environments of one round, with a price on characters that tells episodes apart."""
     team, reward = {"solver": 1, "helper": 1}, Reward(price=0.5)
     return [make_env(team=team, rounds=1, reward=reward, tokenize=list) for _ in range(4)]
 
@@ -55,30 +55,30 @@ def files(node):
     [pytest.param((8, 0), id="alone", marks=pytest.mark.slow), pytest.param((4, 4), id="empty")],
 )
 def test_without_others_it_is_plain_collection_bit_for_bit(node, environments, make_team, shares):
-    one = node(own=shares[0], foreign=shares[1])
+    bob = node(own=shares[0], foreign=shares[1])
     if not shares[1]:
         # With others about, too, a node of 8 and 0 takes nothing.
         node("bob")(environments, make_team(1), STARTS, 2, seed=6)
-    groups = one(environments, make_team(), STARTS, 2, seed=5)
+    groups = bob(environments, make_team(), STARTS, 2, seed=5)
     assert groups == collect(environments, make_team(), STARTS, 2, seed=5)
-    assert one.metrics["own_groups"] == 4.0 and one.metrics["foreign_groups"] == 0.0
+    assert bob.metrics["own_groups"] == 4.0 and bob.metrics["foreign_groups"] == 0.0
 
 
 def test_two_nodes_learn_from_each_other(node, environments, make_team):
     ann, bob = node("ann"), node("bob")
     policies = {"ann": make_team(1), "bob": make_team(2)}
     learners = {
-        one.name: GroupLearner(policies[one.name], SGD, collect=one, minibatches=1)
-        for one in (ann, bob)
+        each.name: GroupLearner(policies[each.name], SGD, collect=each, minibatches=1)
+        for each in (ann, bob)
     }
     rows = []
     for step in (1, 2):
-        for one in (ann, bob):
-            mine, learner = policies[one.name], learners[one.name]
+        for this in (ann, bob):
+            mine, learner = policies[this.name], learners[this.name]
             groups = learner.collector(environments, mine, STARTS, 2, seed=step)
             assert len(groups) == 4
             keys = [group.task for group in groups]
-            other = "bob/" if one is ann else "ann/"
+            other = "bob/" if this is ann else "ann/"
             foreign = [key.startswith(other) for key in keys]
             # The first to play finds nobody, and from then on half is the other's.
             assert foreign == ([False] * 4 if not rows else [False, False, True, True])
@@ -97,13 +97,13 @@ def test_two_nodes_learn_from_each_other(node, environments, make_team):
 def test_every_group_is_taken_once_and_a_resumed_run_remembers(node, environments, make_team):
     node("ann")(environments, make_team(1), STARTS, 2, seed=1)
     bob = node("bob")
-    taken = []
+    batches = []
     for seed in (1, 2, 3):
         groups = bob(environments, make_team(2), STARTS, 2, seed=seed)
-        taken.append([group.episodes for group in groups if group.task.startswith("ann/")])
+        batches.append([group.episodes for group in groups if group.task.startswith("ann/")])
     # Ann shared four, and two are wanted a step.
-    assert [len(each) for each in taken] == [2, 2, 0]
-    assert all(one not in taken[1] for one in taken[0])
+    assert [len(each) for each in batches] == [2, 2, 0]
+    assert all(episodes not in batches[1] for episodes in batches[0])
     learner = GroupLearner(make_team(2), SGD, collect=bob)
     again = GroupLearner(make_team(2), SGD, collect=node("bob"))
     again.load_state_dict(learner.state_dict())
@@ -114,12 +114,12 @@ def test_every_group_is_taken_once_and_a_resumed_run_remembers(node, environment
 
 def test_the_draw_is_a_function_of_seed_and_folder(node, environments, make_team):
     node("ann")(environments, make_team(1), STARTS, 2, seed=1)
-    one, same, other = (
+    first, same, other = (
         node("bob")(environments, make_team(2), STARTS, 2, seed=seed) for seed in (9, 9, 10)
     )
-    assert one == same
-    assert [group.task for group in one[:2]] == [group.task for group in other[:2]]
-    assert one[2:] != other[2:]
+    assert first == same
+    assert [group.task for group in first[:2]] == [group.task for group in other[:2]]
+    assert first[2:] != other[2:]
 
 
 def test_only_the_newest_files_are_drawn_from(node, environments, make_team):

@@ -49,7 +49,7 @@ File = Callable[[Path, str], Any]
 
 
 def put(*path: str | int, value: Any) -> Change:
-    """Another value in one place of a group."""
+    """Make a change that puts another value in one place of a group."""
 
     def change(plain: Plain) -> Plain:
         inside: Any = plain
@@ -232,14 +232,14 @@ def swarm(tmp_path) -> Path:
 
 @pytest.fixture
 def bob(swarm, two_of_us) -> Callable[..., tuple[dict[str, float], list[Any], Any]]:
-    """Plays a step of a node that wants foreign groups; its counts, what it took, its state."""
+    """Return a function that plays a step of a node: its counts, foreign groups and state."""
 
-    def play(seen: Any = None, **settings: Any) -> Any:
+    def play(state: Any = None, **settings: Any) -> Any:
         node = Swarm(str(swarm), "bob", own=1, foreign=1, **settings)
-        if seen:
-            node.load_state_dict(seen)
+        if state:
+            node.load_state_dict(state)
         groups = node(*two_of_us, STARTS, 2, seed=1)
-        return node.metrics, [one for one in groups if not one.own], node.state_dict()
+        return node.metrics, [group for group in groups if not group.own], node.state_dict()
 
     return play
 
@@ -252,7 +252,7 @@ def writer(make_writer) -> HFPolicy:
 
 @pytest.fixture
 def two_of_us(make_env, writer) -> tuple[list[Any], dict[str, Any]]:
-    """Environments that have one task, and their policies."""
+    """Make environments that have one task, and their policies."""
     team = {"solver": 1, "helper": 1}
     environments = [make_env(tasks=(FRUIT,), team=team, rounds=1) for _ in range(2)]
     return environments, dict.fromkeys(AGENTS, writer)
@@ -265,9 +265,9 @@ def spoil(path: Path, name: str) -> None:
     if name in FILES:
         FILES[name](path, text)
     else:
-        found = CHANGES[name](json.loads(text))
+        changed = CHANGES[name](json.loads(text))
         path.write_text(
-            found if isinstance(found, str) and "\n" not in found else json.dumps(found)
+            changed if isinstance(changed, str) and "\n" not in changed else json.dumps(changed)
         )
 
 
@@ -293,12 +293,12 @@ def looked_at(metrics: dict[str, float]) -> float:
 def test_garbage_costs_its_own_file_and_no_run(bob, swarm, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     spoil(swarm / "ann" / "1.json", name)
-    metrics, taken, state = bob()
+    metrics, groups, state = bob()
     assert looked_at(metrics) == 2.0
-    assert "carl/fruit" in [group.task for group in taken]
-    assert [group for group in taken if group.task != "carl/fruit"] == [] or name in HARMLESS
+    assert "carl/fruit" in [group.task for group in groups]
+    assert [group for group in groups if group.task != "carl/fruit"] == [] or name in HARMLESS
     # A resumed run meets it again.
-    again, *_ = bob(seen=state)
+    again, *_ = bob(state=state)
     assert looked_at(again) == metrics["damaged_files"]
 
 
@@ -365,19 +365,19 @@ def test_the_answer_of_a_task_that_the_node_has_is_its_own(bob, swarm, key):
     lie = shared("9", replace(FRUIT, key=key, answer="9", solution="9", details={"points": 1e9}))
     Exchange(swarm, "ann").publish(lie, "1")
     Exchange(swarm, "carl").publish(shared("7", replace(FRUIT, answer="9")), "1")
-    metrics, taken, _ = bob()
+    metrics, groups, _ = bob()
     # Here 9 and 0 are both wrong, so nothing can be learnt from that; and 7 is right.
-    assert (metrics["level_groups"], [group.task for group in taken]) == (1.0, ["carl/fruit"])
-    assert [one.score for one in taken[0].episodes] == [1.0, 0.0]
+    assert (metrics["level_groups"], [group.task for group in groups]) == (1.0, ["carl/fruit"])
+    assert [episode.score for episode in groups[0].episodes] == [1.0, 0.0]
 
 
 def test_tasks_that_the_node_does_not_have_are_taken_with_their_answers_or_refused(bob, swarm):
     for name in ("ann", "carl"):
         Exchange(swarm, name).publish(shared("9", Task("nuts", "Nuts?", (), "9")), "1")
-    metrics, taken, _ = bob()
-    assert [group.task for group in taken] == ["carl/nuts", "ann/nuts"]
-    metrics, taken, _ = bob(strange_tasks=False)
-    assert (taken, metrics["unfit_groups"]) == ([], 2.0)
+    metrics, groups, _ = bob()
+    assert [group.task for group in groups] == ["carl/nuts", "ann/nuts"]
+    metrics, groups, _ = bob(strange_tasks=False)
+    assert (groups, metrics["unfit_groups"]) == ([], 2.0)
 
 
 def test_details_of_another_shape_that_a_grader_chokes_on_are_unfit(
@@ -395,5 +395,5 @@ def test_details_of_another_shape_that_a_grader_chokes_on_are_unfit(
     for environment in environments:
         environment.tasks = {"fruit": own}
     monkeypatch.setattr(type(environments[0].benchmark), "score", score)
-    metrics, taken, _ = bob()
-    assert (taken, metrics["unfit_groups"]) == ([], 2.0)
+    metrics, groups, _ = bob()
+    assert (groups, metrics["unfit_groups"]) == ([], 2.0)

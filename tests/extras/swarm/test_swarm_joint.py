@@ -21,6 +21,7 @@ def test_a_group_of_a_joint_work_is_shared_read_back_and_taken(tmp_path, name):
     Exchange(tmp_path, "ann").publish(share(benchmark_of(env), group, task, 1), "1")
     read = Exchange(tmp_path, "bob").read("ann/1.json")
     assert read.task.drafts == task.drafts
-    (taken,) = replay_groups([env], policies, [read], max_tokens=4096)
-    assert taken is not None and not taken.own
-    assert [one.rewards for one in taken.episodes] == [one.rewards for one in group.episodes]
+    (replayed,) = replay_groups([env], policies, [read], max_tokens=4096)
+    assert replayed is not None and not replayed.own
+    rewards = [[episode.rewards for episode in each.episodes] for each in (replayed, group)]
+    assert rewards[0] == rewards[1]

@@ -11,17 +11,17 @@ CONFIG = "env:\n  reward:\n    price: 0.5\n    normalizer: 50\n    charge: own\n
 
 
 def episode(step, task, solved, texts, informed=(True, False)):
-    """Two helpers, then a solver; `texts` has what each said."""
+    """Make a row of two helpers and a solver, who say the texts."""
     helpers = zip(("helper_0", "helper_1"), texts, informed, strict=False)
-    said = [
+    facts = [
         {"agent": a, "round": 0, "text": t, "tokens": len(t.split()), "informed": i, "read": "Sum?"}
         for a, t, i in helpers
     ]
-    heard = "\n".join(f"{one['agent']}: {one['text']}" for one in said if one["text"])
+    read = "\n".join(f"{fact['agent']}: {fact['text']}" for fact in facts if fact["text"])
     last = {"agent": "solver_0", "round": 1, "text": texts[2], "tokens": len(texts[2].split())}
     row = {"step": step, "task": task, "question": "Sum?", "statements": ["3 [b]and[/b] 4."]}
-    messages = [*said, {**last, "read": heard}]
-    tokens = sum(one["tokens"] for one in messages)
+    messages = [*facts, {**last, "read": read}]
+    tokens = sum(message["tokens"] for message in messages)
     graded = {"solved": solved, "score": float(solved), "answer": "7", "reference": "7"}
     return {**row, **graded, "messages": messages, "tokens_said": tokens}
 
@@ -36,7 +36,7 @@ ROWS = [
 
 @pytest.fixture
 def folder(tmp_path, write_rows):  # noqa: F811
-    """Two evaluations of two tasks: solved loudly, collapsed, solved, failed though told."""
+    """Write two evaluations of two tasks: solved loudly, collapsed, solved, failed though told."""
     run = tmp_path / "mine"
     run.mkdir()
     (run / "config.yaml").write_text(CONFIG)

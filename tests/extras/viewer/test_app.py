@@ -37,7 +37,7 @@ def use(folder):
 
 
 def shown(app):
-    return [f"{one.step}{one.task}" for one in app.shown]
+    return [f"{each.step}{each.task}" for each in app.shown]
 
 
 def text(app, name="episode"):
@@ -56,7 +56,7 @@ def test_the_first_episode_is_shown_and_arrows_select_others(use):
 
 def test_keys_filter_and_escape_shows_all_again(use):
     async def do(app, pilot):
-        for keys, kept in [
+        for keys, expected in [
             ("s", ["0a", "4a"]),
             ("s", ["0b", "4b"]),
             ("c", ["0b"]),
@@ -67,7 +67,7 @@ def test_keys_filter_and_escape_shows_all_again(use):
             ("left_square_bracket", ["0b"]),
         ]:
             await pilot.press(keys)
-            assert shown(app) == kept, keys
+            assert shown(app) == expected, keys
         assert "1 of 4 episodes (silent, step 0)" in text(app, "state")
 
     use(do)
@@ -213,14 +213,14 @@ def test_a_narrow_terminal_has_the_table_above(use):
 
 
 def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
-    left = []
+    apps = []
 
     async def do(app, pilot):
-        left.append(app)
+        apps.append(app)
 
     use(do)
-    left[0].look()
-    assert not left[0].is_running
+    apps[0].look()
+    assert not apps[0].is_running
 
 
 @pytest.mark.parametrize(

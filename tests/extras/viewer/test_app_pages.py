@@ -12,9 +12,9 @@ from laconic.extras.viewer.episodes import Episodes  # noqa: E402
 
 
 def first(folder):
-    found = Episodes(folder)
-    found.refresh()
-    return found.all[0]
+    episodes = Episodes(folder)
+    episodes.refresh()
+    return episodes.all[0]
 
 
 def test_a_conversation_has_task_messages_prices_and_the_graded_answer(folder):
@@ -29,9 +29,9 @@ def test_a_conversation_has_task_messages_prices_and_the_graded_answer(folder):
 
 
 def test_silence_is_shown_as_such_and_no_price_is_made_up(folder):
-    found = Episodes(folder)
-    found.refresh()
-    text = pages.conversation(found.all[1], None).plain
+    episodes = Episodes(folder)
+    episodes.refresh()
+    text = pages.conversation(episodes.all[1], None).plain
     assert text.count("(silent)") == 2 and "price unknown" in text and "price 0" not in text
 
 

@@ -13,13 +13,13 @@ from laconic.extras.viewer.episodes import Episodes, Filter, collapsed, cost
 
 @pytest.fixture
 def episodes(folder):
-    found = Episodes(folder)
-    found.refresh()
-    return found
+    episodes = Episodes(folder)
+    episodes.refresh()
+    return episodes
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kept"),
+    ("chosen", "expected"),
     [
         (Filter(), ["0a", "0b", "4a", "4b"]),
         (Filter(solved="solved"), ["0a", "4a"]),
@@ -30,25 +30,26 @@ def episodes(folder):
         (Filter(words="NOTHING"), ["0a"]),
     ],
 )
-def test_filters(episodes, wanted, kept):
-    assert [f"{one.step}{one.task}" for one in episodes.all if wanted.admits(one)] == kept
+def test_filters(episodes, chosen, expected):
+    admitted = [episode for episode in episodes.all if chosen.admits(episode)]
+    assert [f"{episode.step}{episode.task}" for episode in admitted] == expected
 
 
 def test_a_filter_is_described_in_words():
     assert str(Filter()) == ""
-    wanted = Filter("unsolved", silent=True, collapsed=True, step=0, words="cup")
-    assert str(wanted) == "unsolved, silent, collapsed, step 0, 'cup'"
+    chosen = Filter("unsolved", silent=True, collapsed=True, step=0, words="cup")
+    assert str(chosen) == "unsolved, silent, collapsed, step 0, 'cup'"
 
 
 def test_if_informed_agents_are_unknown_all_have_to_be_silent(folder, write_rows):
     row = json.loads((folder / "transcripts.jsonl").read_text().splitlines()[1])
-    for said in row["messages"]:
-        said.pop("informed", None)
-    mute = {**row, "messages": [{**said, "text": ""} for said in row["messages"]]}
+    for message in row["messages"]:
+        message.pop("informed", None)
+    mute = {**row, "messages": [{**message, "text": ""} for message in row["messages"]]}
     write_rows(folder / "transcripts.jsonl", [row, mute])
-    found = Episodes(folder)
-    found.refresh()
-    assert [collapsed(one) for one in found.all] == [False, True]
+    episodes = Episodes(folder)
+    episodes.refresh()
+    assert [collapsed(episode) for episode in episodes.all] == [False, True]
 
 
 def test_control_characters_are_left_out(episodes):
@@ -67,9 +68,9 @@ def test_the_price_is_that_of_the_step_and_else_that_of_the_configuration(folder
 
 
 def test_a_message_costs_its_tokens_and_its_thoughts():
-    said = Said("a_0", 0, "x", 20, False, None, False, "", "hm", 10)
+    reply = Said("a_0", 0, "x", 20, False, None, False, "", "hm", 10)
     # 0.5 for 50 tokens: 20 said and half of 10 thought are 25 tokens.
-    assert cost(said, Reward(price=0.5, normalizer=50, thought_weight=0.5)) == pytest.approx(0.25)
+    assert cost(reply, Reward(price=0.5, normalizer=50, thought_weight=0.5)) == pytest.approx(0.25)
 
 
 def test_a_run_that_is_rewound_is_read_again(folder, episodes, write_rows):
@@ -78,6 +79,6 @@ def test_a_run_that_is_rewound_is_read_again(folder, episodes, write_rows):
 
 
 def test_a_folder_that_has_nothing_yet(tmp_path):
-    found = Episodes(tmp_path)
-    assert found.refresh() is False
-    assert (found.all, found.steps, found.state, found.last_step) == ([], [], "", 0)
+    episodes = Episodes(tmp_path)
+    assert episodes.refresh() is False
+    assert (episodes.all, episodes.steps, episodes.state, episodes.last_step) == ([], [], "", 0)

@@ -31,8 +31,8 @@ def test_other_folders_are_refused_with_a_reason(refused, tmp_path):
 
 def test_of_a_sweep_one_of_its_runs_is_named(refused, build_run, tmp_path):
     build_run(tmp_path / "sweep" / "0")
-    said = refused(tmp_path / "sweep")
-    assert "holds several, e.g. " in said and "sweep/0" in said
+    message = refused(tmp_path / "sweep")
+    assert "holds several, e.g. " in message and "sweep/0" in message
 
 
 def test_without_a_terminal_the_report_is_named(refused, build_run, tmp_path):
