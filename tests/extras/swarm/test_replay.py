@@ -36,7 +36,7 @@ def author(make_writer):
 
 @pytest.fixture
 def reader(make_writer):
-    """Make another team that learns from the first one's groups."""
+    """Make another policy, which learns from the author's groups."""
     return make_writer(max_reply_tokens=12, model={"seed": 2}, temperature=0.75)
 
 

@@ -41,8 +41,8 @@ def weights(policy: HFPolicy) -> list[torch.Tensor]:
     return [tensor.clone() for tensor in policy.model.state_dict().values()]
 
 
-def equal(one: list[torch.Tensor], policy: HFPolicy) -> bool:
-    return all(map(torch.equal, one, policy.model.state_dict().values()))
+def equal(tensors: list[torch.Tensor], policy: HFPolicy) -> bool:
+    return all(map(torch.equal, tensors, policy.model.state_dict().values()))
 
 
 @pytest.fixture
@@ -86,7 +86,8 @@ def test_a_reply_is_paid_until_the_next_one_of_its_agent():
         for trajectory in trajectories_of(played, 7, own, "abc")
     }
     # What came before the first reply of its own is nobody's: 100 of `a`, all but 8 of `c`.
-    assert {agent: one.rewards for agent, one in results.items()} == {"a": (3.0, 12.0), "c": (8.0,)}
+    pays = {agent: trajectory.rewards for agent, trajectory in results.items()}
+    assert pays == {"a": (3.0, 12.0), "c": (8.0,)}
     assert [sequence.episode for sequence in results["a"].sequences] == [7, 7]
     assert [sum(sequence.generated) for sequence in results["c"].sequences] == [1]
 
@@ -152,8 +153,8 @@ def test_a_critic_that_expects_nothing_leaves_reinforce_plus_plus(make_policy, s
     assert {name: metrics[name] for name in shared} == pytest.approx(
         {name: expected[name] for name in shared}, rel=1e-6
     )
-    for one, other in zip(*after, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+    for mine, other in zip(*after, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-6, atol=1e-7)
 
 
 def test_only_what_the_critic_did_not_expect_is_learned(policy):
@@ -207,7 +208,7 @@ def test_the_return_rises(make_policy, sees):
                 for reply in policy.reply(requests, seed=2 * step + place, greedy=False)
             ]
         episodes = tuple(
-            Episode("t", pair, {one.agent: (float(one.reply_ids[0] % 2 == 0),) for one in pair})
+            Episode("t", pair, {turn.agent: (float(turn.reply_ids[0] % 2 == 0),) for turn in pair})
             for pair in zip(*turns.values(), strict=True)
         )
         earned.append(sum(sum(episode.returns.values()) for episode in episodes) / 64)
@@ -227,8 +228,8 @@ def test_silence_is_trained_like_any_other_reply(policy, tiny_tokenizer):
         return chosen.gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
 
     turns = [
-        Turn("solver_0", 0, "", prompt, one, tuple(logprob(one).tolist()))
-        for one in (silence, (50, 51))
+        Turn("solver_0", 0, "", prompt, reply, tuple(logprob(reply).tolist()))
+        for reply in (silence, (50, 51))
     ]
     episodes = tuple(
         Episode("t", (turn,), {"solver_0": (float(not place),)}) for place, turn in enumerate(turns)
@@ -291,7 +292,8 @@ def test_adapters_learn_and_their_base_stays(saved: Path, sees):
     learner(policies, sees).update([group_of(policies, PAYS)])
     for agent, policy in policies.items():
         after = dict(policy.model.named_parameters())
-        moved = {name for name, one in after.items() if not torch.equal(one, before[agent][name])}
+        first = before[agent]
+        moved = {name for name, last in after.items() if not torch.equal(last, first[name])}
         assert moved and all(after[name].requires_grad for name in moved)
 
 
@@ -315,7 +317,7 @@ def test_a_run_goes_on_bit_for_bit_from_its_checkpoint(make_policy, tmp_path, se
     loaded.load_state_dict(checkpoint.load(path))
     assert loaded.update([group]) == expected
     assert all(equal(weights(policies[agent]), fresh[agent]) for agent in policies)
-    assert all(map(torch.equal, *(network_of(one) for one in (trained, loaded))))
+    assert all(map(torch.equal, *(network_of(critic) for critic in (trained, loaded))))
 
 
 def network_of(teacher: ActorCriticLearner) -> list[torch.Tensor]:

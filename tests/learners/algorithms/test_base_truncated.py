@@ -48,12 +48,12 @@ def test_the_loss_is_that_of_the_other_replies(make_policy):
     policy, group = made(make_policy)
     other, _ = made(make_policy)
     second = marked(group, lambda turn: turn.round == 1)
-    given = [
+    unspoken = [
         replace(e, turns=tuple(replace(t, trained=t.round == 0) for t in e.turns))
         for e in group.episodes
     ]
     GroupLearner({"a_0": policy}, SGD, mask_truncated=True).update([second])
-    GroupLearner({"a_0": other}, SGD).update([replace(group, episodes=tuple(given))])
+    GroupLearner({"a_0": other}, SGD).update([replace(group, episodes=tuple(unspoken))])
     untouched, _ = made(make_policy)
     # The masked tokens stand in the row and change no gradient, but for rounding.
     for name, tensor in weights(policy).items():

@@ -46,9 +46,9 @@ def with_state(view: View, agent: str, state: torch.Tensor) -> View:
 def learned(policies: Policies, sees: str, **settings) -> Critic:
     """Return a critic that was trained on each agent."""
     critic = Critic(policies, tuple(policies), sees=sees, learning_rate=0.01, **settings)
-    shown = views(12)
+    asking = views(12)
     targets = torch.linspace(-1, 1, 12, dtype=torch.float64)
-    critic.learn(shown, critic.values(shown).double(), targets, 0)
+    critic.learn(asking, critic.values(asking).double(), targets, 0)
     return critic
 
 
@@ -64,13 +64,13 @@ def test_at_first_nothing_is_expected_of_anybody(policies, sees):
 def test_it_learns_what_states_are_worth(policies, sees):
     """The return is the first number of the asking agent's own state."""
     critic = Critic(policies, tuple(policies), sees=sees, learning_rate=0.01, epochs=100, batch=32)
-    shown = views(96)
-    returns = torch.stack([one.states[one.agent][0] for one in shown]).double()
-    first = critic.learn(shown, critic.values(shown).double(), returns, 0)
+    asking = views(96)
+    returns = torch.stack([view.states[view.agent][0] for view in asking]).double()
+    first = critic.learn(asking, critic.values(asking).double(), returns, 0)
     # All values were 0, so the loss is the mean square and nothing was foretold.
     assert first["value_loss"] == pytest.approx(float(returns.square().mean()))
     assert first["explained_variance"] == pytest.approx(0.0)
-    second = critic.learn(shown, critic.values(shown).double(), returns, 1)
+    second = critic.learn(asking, critic.values(asking).double(), returns, 1)
     assert second["explained_variance"] > 0.9 and second["value_loss"] < 0.1 * first["value_loss"]
 
 
@@ -82,30 +82,30 @@ def test_the_first_step_goes_where_the_gradient_points(policies):
     product with h is the rest.
     """
     critic = Critic(policies, ("b_0",), learning_rate=0.01, epochs=1)
-    shown = [view for view in views(9) if view.agent == "b_0"][:1]
-    critic.learn(shown, torch.zeros(1), torch.tensor([2.0]), 0)
+    asking = [view for view in views(9) if view.agent == "b_0"][:1]
+    critic.learn(asking, torch.zeros(1), torch.tensor([2.0]), 0)
     network = critic.state_dict()["network"]
     assert network["_biases"].tolist() == pytest.approx([0.01], rel=1e-4)
     assert network["_weights"].abs().flatten().tolist() == pytest.approx([0.01] * 64, rel=1e-3)
-    assert 0.01 < critic.values(shown).item() <= 0.01 * 65
+    assert 0.01 < critic.values(asking).item() <= 0.01 * 65
 
 
 def test_an_own_critic_sees_one_conversation_and_that_of_a_team_sees_all(policies):
-    shown = views(3)
+    asking = views(3)
     other = torch.randn(24, generator=torch.Generator().manual_seed(9))
-    moved = [with_state(one, "b_0", other) for one in shown]
+    moved = [with_state(view, "b_0", other) for view in asking]
     for sees, agents in (("own", ["b_0"]), ("team", ["a_0", "a_1", "b_0"])):
         critic = learned(policies, sees)
-        before, after = critic.values(shown), critic.values(moved)
-        changed = [one.agent for one, b, a in zip(shown, before, after, strict=True) if b != a]
+        before, after = critic.values(asking), critic.values(moved)
+        changed = [view.agent for view, b, a in zip(asking, before, after, strict=True) if b != a]
         assert changed == agents
 
 
 def test_agents_that_share_a_policy_share_a_head_and_the_team_tells_them_apart(policies):
     state = torch.randn(16, generator=torch.Generator().manual_seed(3))
     rest = views(1)[0].states
-    asked = [View(agent, {**rest, "a_0": state, "a_1": state}) for agent in ("a_0", "a_1")]
-    own, team = (learned(policies, sees).values(asked).tolist() for sees in SEES)
+    both = [View(agent, {**rest, "a_0": state, "a_1": state}) for agent in ("a_0", "a_1")]
+    own, team = (learned(policies, sees).values(both).tolist() for sees in SEES)
     assert own[0] == pytest.approx(own[1], rel=1e-5)
     assert team[0] != pytest.approx(team[1], rel=1e-3)
 
@@ -154,9 +154,9 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(policies):
 @pytest.mark.parametrize("sees", SEES)
 def test_weights_and_order_follow_the_seed_and_no_other_generator(policies, sees):
     state = torch.random.get_rng_state()
-    shown = views(7, seed=1)
+    asking = views(7, seed=1)
     first, same, other = (
-        learned(policies, sees, seed=n, batch=5).values(shown).tolist() for n in (0, 0, 1)
+        learned(policies, sees, seed=n, batch=5).values(asking).tolist() for n in (0, 0, 1)
     )
     assert first == same != other
     assert torch.equal(state, torch.random.get_rng_state())
@@ -164,13 +164,13 @@ def test_weights_and_order_follow_the_seed_and_no_other_generator(policies, sees
 
 @pytest.mark.parametrize("sees", SEES)
 def test_a_loaded_state_goes_on_bit_for_bit(policies, sees):
-    critic, shown, targets = learned(policies, sees), views(8, seed=2), torch.linspace(0, 1, 8)
+    critic, asking, targets = learned(policies, sees), views(8, seed=2), torch.linspace(0, 1, 8)
     loaded = Critic(policies, tuple(policies), sees=sees, learning_rate=0.01, seed=5)
     loaded.load_state_dict(copy.deepcopy(critic.state_dict()))
     loaded._seed = critic._seed
-    for one in (critic, loaded):
-        one.learn(shown, one.values(shown), targets, 3)
-    assert torch.equal(critic.values(shown), loaded.values(shown))
+    for each in (critic, loaded):
+        each.learn(asking, each.values(asking), targets, 3)
+    assert torch.equal(critic.values(asking), loaded.values(asking))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,10 @@ KINDS = ("grpo", "gspo", "magrpo", "mc_grpo", "rae")
 others are slow."""
 of_each_kind = pytest.mark.parametrize(
     "method",
-    [*KINDS, *(pytest.param(one, marks=pytest.mark.slow) for one in METHODS if one not in KINDS)],
+    [
+        *KINDS,
+        *(pytest.param(name, marks=pytest.mark.slow) for name in METHODS if name not in KINDS),
+    ],
     indirect=True,
 )
 AGENTS = ("helper_0", "solver_0")
@@ -108,8 +111,8 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
                 ids = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
                 turns[index].append(Turn(agent, number, "" if silent else "said", *ids))
     episodes = (
-        Episode("t", tuple(made), {agent: (0.0, pay) for agent in AGENTS})
-        for made, pay in zip(turns, pays, strict=True)
+        Episode("t", tuple(own_turns), {agent: (0.0, pay) for agent in AGENTS})
+        for own_turns, pay in zip(turns, pays, strict=True)
     )
     return Group("t", tuple(episodes))
 
@@ -136,8 +139,8 @@ def weights(policies: Policies) -> list[torch.Tensor]:
     return [p.detach().clone() for policy in policies.values() for p in policy.model.parameters()]
 
 
-def equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+def equal(tensors: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(tensors, other, strict=True))
 
 
 def finite(metrics: Mapping[str, float], policies: Policies) -> bool:
@@ -150,9 +153,9 @@ def finite(metrics: Mapping[str, float], policies: Policies) -> bool:
 def test_every_config_here_is_a_group_learner_and_a_different_one():
     results = [OmegaConf.to_container(composed(method).learner, resolve=True) for method in METHODS]
     assert all(
-        one["_target_"] == "laconic.learners.algorithms.group.GroupLearner" for one in results
+        node["_target_"] == "laconic.learners.algorithms.group.GroupLearner" for node in results
     )
-    assert all(results.count(one) == 1 for one in results)
+    assert all(results.count(node) == 1 for node in results)
 
 
 def test_rewards_that_differ_are_learned_from(method, learner, policies):
@@ -175,9 +178,9 @@ def test_where_everybody_is_silent_the_silence_word_is_trained(method, learner, 
     silence = group(policies, [1.0, 0.0, 0.25], silent=True)
     sequences = [sequence for agent in AGENTS for sequence in learner().sequences(silence, [agent])]
     # A word and no end token; the pivot of an agent is left out.
-    spoken = 1 if sequences[0].round is not None else 2
-    assert {sum(one.generated) for one in sequences} == {
-        spoken * len(policies["helper_0"].write(""))
+    times = 1 if sequences[0].round is not None else 2
+    assert {sum(sequence.generated) for sequence in sequences} == {
+        times * len(policies["helper_0"].write(""))
     }
     metrics = learner().update([silence])
     assert finite(metrics, policies) and not equal(before, weights(policies))
@@ -332,12 +335,12 @@ def test_gspo_takes_the_same_step_as(other, moved, make_policy):
         node = OmegaConf.create(OmegaConf.to_container(composed(method).learner, resolve=True))
         node.minibatches = 1
         node.advantages.scale = "none"
-        made = instantiate(node, policies, _sgd, _convert_="all", _partial_=False)
-        results.append((made.update([played]), weights(policies)))
+        built = instantiate(node, policies, _sgd, _convert_="all", _partial_=False)
+        results.append((built.update([played]), weights(policies)))
     (metrics, stepped), (other_metrics, other_stepped) = results
     assert other_metrics == pytest.approx(metrics, rel=1e-5, abs=1e-7)
-    for one, another in zip(stepped, other_stepped, strict=True):
-        torch.testing.assert_close(one, another, rtol=1e-6, atol=1e-7)
+    for mine, another in zip(stepped, other_stepped, strict=True):
+        torch.testing.assert_close(mine, another, rtol=1e-6, atol=1e-7)
 
 
 def _moved(logprobs: tuple[float, ...]) -> tuple[float, ...]:

@@ -123,20 +123,20 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
         request = Request("solver_0", "Hello")
         quoted = [policy.quote(request, message) for message in ("3", "")]
         turns = [
-            Turn("solver_0", 0, one.message, one.prompt_ids, one.reply_ids, one.behavior_logprobs)
-            for one in quoted
+            Turn("solver_0", 0, r.message, r.prompt_ids, r.reply_ids, r.behavior_logprobs)
+            for r in quoted
         ]
-        said, kept = (
+        spoken, silent = (
             replace(turn, behavior_logprobs=tuple(reply_logprobs(policy, turn).tolist()))
             for turn in turns
         )
-        pays = ((said, 1.0), (kept, 0.0))
+        pays = ((spoken, 1.0), (silent, 0.0))
         members = tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays)
         trained = learner({"solver_0": policy}, UNIT_SGD, balance_silence=balance)
-        before = reply_logprobs(policy, kept).mean()
+        before = reply_logprobs(policy, silent).mean()
         metrics = trained.update([Group("t", members)])
         assert metrics.get("silence_balance") == (0.0 if balance else None)
-        return float(before - reply_logprobs(policy, kept).mean())
+        return float(before - reply_logprobs(policy, silent).mean())
 
     assert 0 < 2 * fall(True) < fall(False)
 

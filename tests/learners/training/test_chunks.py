@@ -23,7 +23,7 @@ def whole(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
 def values_and_gradients(
     head: nn.Linear, states: Tensor, compute: Callable[[Tensor], Tensor]
 ) -> list[Tensor]:
-    """Of states, weight and bias, for different slopes of the tokens, one of them 0."""
+    """Return values, and gradients of states, weight and bias; a token's slope may be 0."""
     own = states.clone().requires_grad_()
     result = compute(own)
     slopes = torch.linspace(-1, 1, len(result))
@@ -48,8 +48,8 @@ def test_value_and_gradient_are_those_of_whole_logits(head, rows, temperature):
     expected = values_and_gradients(
         head, states, lambda own: whole(head(own), targets, temperature)
     )
-    for one, other in zip(grads, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    for gradient, other in zip(grads, expected, strict=True):
+        torch.testing.assert_close(gradient, other, rtol=1e-5, atol=1e-6)
 
 
 def test_under_autocast_it_is_computed_as_it_was_in_the_forward_pass(head):
@@ -67,7 +67,7 @@ def test_under_autocast_it_is_computed_as_it_was_in_the_forward_pass(head):
     logprobs.sum().backward()
     gradient, head.weight.grad = head.weight.grad, None
     expected.sum().backward()
-    assert {one.dtype for one in records} == {torch.bfloat16} and len(records) == 2 * 4
+    assert {tensor.dtype for tensor in records} == {torch.bfloat16} and len(records) == 2 * 4
     torch.testing.assert_close(logprobs, expected, rtol=1e-6, atol=1e-6)
     # 8 bits of mantissa, rounded once for all tokens there and once a chunk here
     torch.testing.assert_close(gradient, head.weight.grad, rtol=0.02, atol=0.02)

@@ -80,19 +80,19 @@ def test_value_and_gradient_are_those_of_all_logits(make_model, architecture, ba
 
 
 def test_equal_sequences_go_through_the_model_once_and_count_each(make_model, architecture):
-    model, seen = make_model(architecture, 24), []
-    one, other, *_ = SEQUENCES
+    model, rows_read = make_model(architecture, 24), []
+    first, second, *_ = SEQUENCES
     # the same tokens, of which others were generated, and one more that is also the padding
-    unlike = [sequence(one.token_ids, (2, 3)), sequence((*other.token_ids, PAD), (1, 2))]
-    repeated = collate([other, one, other, *unlike, one, other], PAD)
+    unlike = [sequence(first.token_ids, (2, 3)), sequence((*second.token_ids, PAD), (1, 2))]
+    repeated = collate([second, first, second, *unlike, first, second], PAD)
     weights = torch.arange(1.0, 8.0)[:, None]
     expected = naive(model, repeated)
     target = gradients(model, (weights * expected).sum())
     model.register_forward_pre_hook(
-        lambda _, arguments, named: seen.append(len(named["input_ids"])), with_kwargs=True
+        lambda _, arguments, named: rows_read.append(len(named["input_ids"])), with_kwargs=True
     )
     logprobs = current_logprobs(model, repeated)
-    assert seen == [2]
+    assert rows_read == [2]
     torch.testing.assert_close(logprobs, expected, rtol=1e-5, atol=1e-5)
     for name, gradient in gradients(model, (weights * logprobs).sum()).items():
         torch.testing.assert_close(gradient, target[name], rtol=1e-4, atol=1e-4)
@@ -135,10 +135,10 @@ def test_padding_changes_nothing(make_model, architecture, batch):
 
 
 def test_the_head_sees_only_the_positions_that_predict_generated_tokens(make_model, batch):
-    model, seen = make_model(vocabulary=24), []
-    model.lm_head.register_forward_hook(lambda head, inputs, out: seen.append(tuple(out.shape)))
+    model, shapes = make_model(vocabulary=24), []
+    model.lm_head.register_forward_hook(lambda head, inputs, out: shapes.append(tuple(out.shape)))
     current_logprobs(model, batch)
-    assert seen == [(1, 8, 24)]  # 5 + 2 + 1 generated tokens
+    assert shapes == [(1, 8, 24)]  # 5 + 2 + 1 generated tokens
 
 
 def test_the_model_is_left_as_it_was(make_model, batch):

@@ -52,10 +52,10 @@ def passed(model, batch: Batch, temperature: float = 1.0) -> dict[str, torch.Ten
     return {"logprobs": logprobs.detach(), **gradients}
 
 
-def alike(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
-    assert one.keys() == other.keys() and len(one) > 1
-    for name in one:
-        torch.testing.assert_close(one[name], other[name], rtol=1e-5, atol=1e-5, msg=name)
+def alike(gradients: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    assert gradients.keys() == other.keys() and len(gradients) > 1
+    for name in gradients:
+        torch.testing.assert_close(gradients[name], other[name], rtol=1e-5, atol=1e-5, msg=name)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
@@ -149,5 +149,5 @@ def test_half_precision_gives_float32_of_its_own_logits(make_model, batch, chunk
         chunks(tokens)
         results.append(passed(model, batch))
     assert results[1]["logprobs"].dtype == torch.float32
-    for name, one in results[1].items():
-        torch.testing.assert_close(one, results[0][name], rtol=0.05, atol=0.05)
+    for name, gradient in results[1].items():
+        torch.testing.assert_close(gradient, results[0][name], rtol=0.05, atol=0.05)

@@ -19,18 +19,18 @@ from laconic.learners.training.objective import (
 # A loop that derives its own gradient
 
 
-def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[float]]]:
+def slow(objective: Objective, inputs: LossInputs) -> tuple[float, list[list[float]]]:
     """Loss and gradient in plain floats, with derivatives written out by hand."""
-    sequences, tokens = given.current_logprobs.shape
-    current = given.current_logprobs.detach().double().tolist()
-    behaviour = given.behavior_logprobs.double().tolist()
-    counts = [int(row.sum()) for row in given.generated_mask]
+    sequences, tokens = inputs.current_logprobs.shape
+    current = inputs.current_logprobs.detach().double().tolist()
+    behaviour = inputs.behavior_logprobs.double().tolist()
+    counts = [int(row.sum()) for row in inputs.generated_mask]
     loss, grad = 0.0, [[0.0] * tokens for _ in range(sequences)]
     for s in range(sequences):
         if counts[s] == 0:
             continue
-        places = [t for t in range(tokens) if given.generated_mask[s, t]]
-        advantage = float(given.advantages[s])
+        places = [t for t in range(tokens) if inputs.generated_mask[s, t]]
+        advantage = float(inputs.advantages[s])
         share = {
             "sequence": 1 / sequences,
             "token": counts[s] / sum(counts),
@@ -55,14 +55,14 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
                     loss -= weight * advantage * r
                     grad[s][t] -= weight * advantage * r * slope
             if objective.beta:
-                d = float(given.reference_logprobs[s, t]) - current[s][t]
+                d = float(inputs.reference_logprobs[s, t]) - current[s][t]
                 loss += objective.beta * weight * (math.exp(d) - d - 1)
                 grad[s][t] += objective.beta * weight * (1 - math.exp(d))
     return loss, grad
 
 
 def random_inputs(seed: int, drift: float, dtype: torch.dtype) -> LossInputs:
-    """Seven sequences of up to twelve tokens, the third one without any generated token."""
+    """Draw seven sequences of up to twelve tokens, the third one without any generated token."""
     draw = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
@@ -224,8 +224,9 @@ def test_losses_and_metrics_of_parts_of_unlike_width_add_up_to_that_of_the_whole
     objective = Objective(average=average, beta=0.1 if reference else 0.0)
     whole = objective(joined(parts))
     outputs = [objective(part) for part in parts]
-    assert whole.loss.item() == pytest.approx(sum(one.loss.item() for one in outputs), rel=1e-5)
-    metrics = metrics_of([one.rows for one in outputs], 8.0)
+    total = sum(output.loss.item() for output in outputs)
+    assert whole.loss.item() == pytest.approx(total, rel=1e-5)
+    metrics = metrics_of([output.rows for output in outputs], 8.0)
     assert metrics == pytest.approx(whole.metrics, rel=1e-5)
 
 
@@ -236,8 +237,8 @@ def joined(parts: list[LossInputs]) -> LossInputs:
         results = [getattr(part, name) for part in parts]
         if results[0] is None:
             return None
-        width = max(one.shape[-1] for one in results)
-        return torch.cat([pad(one.detach(), (0, width - one.shape[1])) for one in results])
+        width = max(result.shape[-1] for result in results)
+        return torch.cat([pad(result.detach(), (0, width - result.shape[1])) for result in results])
 
     return LossInputs(
         stacked("current_logprobs"),

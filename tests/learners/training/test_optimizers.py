@@ -54,7 +54,7 @@ def test_from_a_saved_state_it_goes_on_as_if_nothing_had_happened():
         [parameter.detach().clone() for parameter in parameters],
     )
     stepped(parameters, mine, 2)
-    again = [torch.nn.Parameter(one) for one in saved]
+    again = [torch.nn.Parameter(weight) for weight in saved]
     other = Muon(again, lr=0.5)
     other.load_state_dict(state)
     stepped(again, other, 2)

@@ -65,26 +65,26 @@ def test_an_agents_episode_is_its_conversation_with_all_replies_generated(group:
 
 
 def test_sequences_come_by_episode_then_agent_and_carry_their_advantage(group: Group) -> None:
-    made = sequences_of(group, credit=own, advantages=CENTRED)
-    assert [(one.episode, one.agent) for one in made] == [
+    sequences = sequences_of(group, credit=own, advantages=CENTRED)
+    assert [(sequence.episode, sequence.agent) for sequence in sequences] == [
         (0, "helper_0"),
         (0, "solver_0"),
         (1, "helper_0"),
         (1, "solver_0"),
     ]
     # Helpers are paid alike; solvers 0 and 1 around their mean 0.5.
-    assert [one.advantage for one in made] == [0.0, -0.5, 0.0, 0.5]
+    assert [sequence.advantage for sequence in sequences] == [0.0, -0.5, 0.0, 0.5]
 
 
 def test_team_credit_reaches_every_agent(group: Group) -> None:
-    made = sequences_of(group, credit=team, advantages=CENTRED)
+    sequences = sequences_of(group, credit=team, advantages=CENTRED)
     # Team pay: -0.25 + 0 and -0.25 + 1, around their mean 0.25.
-    assert [one.advantage for one in made] == [-0.5, -0.5, 0.5, 0.5]
+    assert [sequence.advantage for sequence in sequences] == [-0.5, -0.5, 0.5, 0.5]
 
 
 def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group) -> None:
-    made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
-    first, second = made[:2]
+    sequences = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
+    first, second = sequences[:2]
     assert (first.agent, first.round, second.agent, second.round) == ("helper_0", 0, "helper_0", 1)
     assert first.token_ids == (1, 2, 3, END)
     assert first.generated == (False, False, True, True)
@@ -94,16 +94,17 @@ def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group)
 
 
 def test_a_reply_is_paid_from_its_round_on(group: Group) -> None:
-    made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
+    sequences = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
     # Helper: -0.5 + 0.25 from round 0, 0.25 from round 1; solver: all of it comes in round 1.
-    assert [one.return_to_go for one in made[:4]] == [-0.25, 0.25, 0.0, 0.0]
-    assert [one.return_to_go for one in made[6:]] == [1.0, 1.0]
+    assert [sequence.return_to_go for sequence in sequences[:4]] == [-0.25, 0.25, 0.0, 0.0]
+    assert [sequence.return_to_go for sequence in sequences[6:]] == [1.0, 1.0]
 
 
 def test_replies_can_be_compared_round_by_round(group: Group) -> None:
     by_round = Advantages(group_by=("task", "agent", "round"), scale="none")
-    made = sequences_of(group, credit=own, advantages=by_round, unit="reply")
-    assert [one.advantage for one in made] == [0.0, 0.0, -0.5, -0.5, 0.0, 0.0, 0.5, 0.5]
+    sequences = sequences_of(group, credit=own, advantages=by_round, unit="reply")
+    advantages = [sequence.advantage for sequence in sequences]
+    assert advantages == [0.0, 0.0, -0.5, -0.5, 0.0, 0.0, 0.5, 0.5]
 
 
 def test_agents_without_reply_tokens_make_no_sequence() -> None:
@@ -116,15 +117,17 @@ def test_agents_without_reply_tokens_make_no_sequence() -> None:
 
 def test_agents_that_are_not_trained_make_no_sequence_and_enter_no_comparison(group: Group) -> None:
     by_task = Advantages(group_by=("task",), scale="none")
-    made = sequences_of(group, credit=own, advantages=by_task, agents=["solver_0"])
-    assert [(one.agent, one.advantage) for one in made] == [("solver_0", -0.5), ("solver_0", 0.5)]
+    sequences = sequences_of(group, credit=own, advantages=by_task, agents=["solver_0"])
+    pairs = [(sequence.agent, sequence.advantage) for sequence in sequences]
+    assert pairs == [("solver_0", -0.5), ("solver_0", 0.5)]
 
 
 def test_the_pivot_is_compared_but_not_learned_from() -> None:
     group = Group(task="t", episodes=tuple(episode(pay) for pay in (0.0, 1.0, 5.0)))
     median = Advantages(center="median", scale="none", leave_out_pivot=True)
-    made = sequences_of(group, credit=own, advantages=median, agents=["solver_0"])
-    assert [(one.episode, one.advantage) for one in made] == [(0, -1.0), (2, 4.0)]
+    sequences = sequences_of(group, credit=own, advantages=median, agents=["solver_0"])
+    pairs = [(sequence.episode, sequence.advantage) for sequence in sequences]
+    assert pairs == [(0, -1.0), (2, 4.0)]
 
 
 @pytest.mark.parametrize("unit", ["episode", "reply"])
@@ -132,10 +135,10 @@ def test_an_empty_reply_adds_context_but_nothing_to_learn(unit: str) -> None:
     turns = (turn("a", 0, (1,), ()), turn("a", 1, (2,), (3,)), turn("a", 2, (4,), ()))
     played = Episode(task="t", turns=turns, rewards={"a": (0.0, 1.0, 2.0)})
     group = Group(task="t", episodes=(played, played))
-    made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit)
-    assert [one.token_ids for one in made] == [(1, 2, 3)] * 2
-    assert [one.generated for one in made] == [(False, False, True)] * 2
-    assert [one.return_to_go for one in made] == [3.0, 3.0]
+    sequences = sequences_of(group, credit=own, advantages=CENTRED, unit=unit)
+    assert [sequence.token_ids for sequence in sequences] == [(1, 2, 3)] * 2
+    assert [sequence.generated for sequence in sequences] == [(False, False, True)] * 2
+    assert [sequence.return_to_go for sequence in sequences] == [3.0, 3.0]
 
 
 def test_an_agent_without_rewards_is_named() -> None:
@@ -223,11 +226,11 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
     played = episode(1.0)
     turns = tuple(replace(t, trained=(t.agent, t.round) == ("helper_0", 1)) for t in played.turns)
     group = Group("t", (replace(played, turns=turns), played))
-    made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit, agents={"helper_0"})
+    sequences = sequences_of(group, credit=own, advantages=CENTRED, unit=unit, agents={"helper_0"})
     # The helper's first reply is read and not learned; the solver has nothing to learn at all.
-    assert made[0].token_ids == (1, 2, 3, END, 5, SILENCE, END)
-    assert made[0].generated == (False,) * 5 + (True, True)
-    assert made[0].behavior_logprobs == (0.0,) * 5 + (-0.8, -0.9)
+    assert sequences[0].token_ids == (1, 2, 3, END, 5, SILENCE, END)
+    assert sequences[0].generated == (False,) * 5 + (True, True)
+    assert sequences[0].behavior_logprobs == (0.0,) * 5 + (-0.8, -0.9)
 
 
 @pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
@@ -235,22 +238,23 @@ def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, p
     played = episode(1.0)
     turns = tuple(replace(t, credit=Parts(3.0 + 2.0 * t.round, 0.0)) for t in played.turns)
     group = Group("t", (replace(played, turns=turns),) * 2)
-    made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
-    assert [one.return_to_go for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
+    sequences = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
+    mine = [each for each in sequences if (each.agent, each.episode) == ("helper_0", 0)]
+    assert [sequence.return_to_go for sequence in mine] == pays
     (whole, *_) = sequences_of(group, credit=counterfactual, advantages=CENTRED)
     assert whole.return_to_go == 8.0
 
 
 def mixed_episode() -> Episode:
-    """Three turns of one agent: it speaks, is given a message, and is silent."""
-    spoken, given, silent = (
+    """Make an episode in which an agent speaks, is given a message, and is silent."""
+    spoken, quoted, silent = (
         turn("a", 0, (1,), (3, END)),
         turn("a", 1, (2,), (4, END)),
         turn("a", 2, (6,), (SILENCE, END)),
     )
     turns = (
         replace(spoken, message="three"),
-        replace(given, message="four", trained=False),
+        replace(quoted, message="four", trained=False),
         silent,
     )
     return Episode(task="t", turns=turns, rewards={"a": (0.0, 0.0, 1.0)})
@@ -267,10 +271,10 @@ def test_a_message_that_was_given_between_two_replies_is_context() -> None:
 
 def test_an_episode_is_silent_only_without_any_message_of_its_own() -> None:
     played = mixed_episode()
-    spoken, given, silent = played.turns
+    spoken, quoted, silent = played.turns
     cases = [
-        ((spoken, given, silent), False),
-        ((given, silent), True),
+        ((spoken, quoted, silent), False),
+        ((quoted, silent), True),
         ((silent, spoken), False),
         ((silent, silent), True),
         ((spoken, spoken), False),
@@ -284,17 +288,18 @@ def test_an_episode_is_silent_only_without_any_message_of_its_own() -> None:
 
 def test_each_reply_is_silent_by_itself() -> None:
     group = Group("t", (mixed_episode(),) * 2)
-    made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
-    assert [(one.round, one.silent) for one in made if one.episode == 0] == [(0, False), (2, True)]
+    sequences = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
+    first = [sequence for sequence in sequences if sequence.episode == 0]
+    assert [(sequence.round, sequence.silent) for sequence in first] == [(0, False), (2, True)]
     # The given message is context of the later reply and no sequence of its own.
-    assert [one.generated.count(True) for one in made if one.episode == 0] == [2, 2]
+    assert [sequence.generated.count(True) for sequence in first] == [2, 2]
 
 
 # Forward passes
 
 
 def sequence_of(length: int) -> TokenSequence:
-    """Those of other lengths begin otherwise."""
+    """Return a sequence; sequences of other lengths have another beginning."""
     return TokenSequence(
         "t",
         "a_0",
@@ -310,7 +315,7 @@ def sequence_of(length: int) -> TokenSequence:
 def test_forward_passes_hold_what_fits_and_is_of_like_length():
     parts = microbatches([sequence_of(n) for n in (9, 2, 3, 20, 8, 2, 7, 40)], 24)
     # 3 is 1.5 times 2; 7, 8 and 9 make 27 tokens and so two passes; 40 is more than fits
-    assert [[len(one.token_ids) for one in part] for part in parts] == [
+    assert [[len(sequence.token_ids) for sequence in part] for part in parts] == [
         [2, 2, 3],
         [7, 8],
         [9],

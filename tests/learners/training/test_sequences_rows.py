@@ -51,7 +51,7 @@ def test_a_batch_says_which_row_holds_a_sequence():
 def test_a_pass_counts_a_shared_row_once_and_keeps_it_whole():
     parts = microbatches(MIXED, 8)
     # Rows of 2, 3 and 4 tokens: two of 3 are 6 tokens, three of 4 would be 12.
-    assert [sorted(one.token_ids for one in part) for part in parts] == [
+    assert [sorted(sequence.token_ids for sequence in part) for part in parts] == [
         [(1, 3), (5, 6, 7), (5, 6, 7)],
         [(1, 2), (1, 2), (1, 2, 3), (1, 2, 3, 4)],
     ]
@@ -66,11 +66,11 @@ def test_a_conversation_is_the_replies_of_one_agent_in_one_episode():
         # the same task drawn again
         sequence((1, 2), "b", 1, 0),
     ]
-    assert [len(one) for one in conversations(sequences)] == [2, 1, 1, 1]
-    assert [one for each in conversations(sequences) for one in each] == sequences
+    assert [len(conversation) for conversation in conversations(sequences)] == [2, 1, 1, 1]
+    assert [sequence for each in conversations(sequences) for sequence in each] == sequences
     assert conversations([]) == []
 
 
 def test_whole_episodes_are_conversations_by_themselves():
     sequences = [sequence((1, 2), "a", 0, None)] * 3
-    assert [len(one) for one in conversations(sequences)] == [1, 1, 1]
+    assert [len(conversation) for conversation in conversations(sequences)] == [1, 1, 1]

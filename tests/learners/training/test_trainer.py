@@ -28,8 +28,8 @@ def weights(policy: HFPolicy) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in policy.model.state_dict().items()}
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+def same(weights: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(tensor, other[name]) for name, tensor in weights.items())
 
 
 def update(policies, groups, optimizer=SGD, **settings) -> GroupLearner:
@@ -104,8 +104,8 @@ def test_a_silent_turn_trains_its_silence_token(make_policy):
         with torch.no_grad():
             logprobs = torch.log_softmax(policy.model(input_ids=ids).logits[0], -1)
         place = len(prompt) - 1
-        said = logprobs[place:-1].gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
-        turn = Turn("solver_0", 0, message, prompt, reply, tuple(said.tolist()))
+        reply_logprobs = logprobs[place:-1].gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
+        turn = Turn("solver_0", 0, message, prompt, reply, tuple(reply_logprobs.tolist()))
         return Episode("t", (turn,), {"solver_0": (pay,)})
 
     for pay, sign in ((1.0, 1), (0.0, -1)):

@@ -46,7 +46,7 @@ def test_under_autocast_passes_are_in_bfloat16_and_small_steps_are_not_lost(make
     policy = policies["solver_0"]
     records = set()
     layer = policy.model.get_decoder().layers[0].mlp.up_proj
-    layer.register_forward_hook(lambda *given: records.add(given[-1].dtype))
+    layer.register_forward_hook(lambda *call: records.add(call[-1].dtype))
     group = played(policies, make_env)
     trainer = Trainer(policy, policies, lambda those: torch.optim.AdamW(those, lr=1e-6))
     sequences = GroupLearner(policies, SGD).sequences(group)
@@ -66,5 +66,5 @@ def test_gradients_are_those_of_the_cpu(make, make_env, device, attention, chunk
     grads = gradients(make(device, attn_implementation=attention), groups)
     size = sum(value.square().sum() for value in expected.values()) ** 0.5
     assert size > 0 and grads.keys() == expected.keys()
-    off = sum((grads[name] - one).square().sum() for name, one in expected.items()) ** 0.5
+    off = sum((grads[name] - gradient).square().sum() for name, gradient in expected.items()) ** 0.5
     assert off < 1e-4 * size

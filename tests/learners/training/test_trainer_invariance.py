@@ -77,7 +77,7 @@ every_model = pytest.mark.parametrize("name", [*CONFIGS, SLOW])
 
 @cache
 def model_of(name: str, attention: str = "sdpa") -> PreTrainedModel:
-    """The same weights whatever the attention."""
+    """Return a model with the same weights whatever the attention."""
     if name == "smollm2":
         return AutoModelForCausalLM.from_pretrained(
             folders.find_smollm2(), dtype=torch.float32, attn_implementation=attention
@@ -119,27 +119,28 @@ def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dic
     for batch in batches:
         loss_inputs = batch.behavior_logprobs, batch.generated_mask, batch.advantages
         logprobs = current_logprobs(model, batch, 0.7)
-        one = OBJECTIVE(LossInputs(logprobs, *loss_inputs, divisor=float(len(REPLIES)))).loss
-        one.backward()
-        loss += float(one.detach())
+        part = OBJECTIVE(LossInputs(logprobs, *loss_inputs, divisor=float(len(REPLIES)))).loss
+        part.backward()
+        loss += float(part.detach())
     return loss, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
 
 
 @cache
 def expected(name: str) -> tuple[float, dict[str, Tensor]]:
     """Return log-probabilities of each reply alone, from all logits, without padding."""
-    loss, gradient = summed(model_of(name), (collate([one], 0) for one in REPLIES))
-    return loss, {name: one.clone() for name, one in gradient.items()}
+    loss, gradient = summed(model_of(name), (collate([reply], 0) for reply in REPLIES))
+    return loss, {name: tensor.clone() for name, tensor in gradient.items()}
 
 
 def check(name: str, batches: Iterable[Batch], model: PreTrainedModel | None = None) -> None:
     loss, gradient = expected(name)
     result, slopes = summed(model or model_of(name), batches)
-    norm = torch.cat([one.flatten() for one in gradient.values()]).norm()
+    norm = torch.cat([tensor.flatten() for tensor in gradient.values()]).norm()
     assert abs(loss) > 1e-2 and norm > 1e-2 and gradient.keys() == slopes.keys()
     assert result == pytest.approx(loss, rel=LOSS)
     assert (
-        max(float((slopes[n] - one).abs().max()) for n, one in gradient.items()) < GRADIENT * norm
+        max(float((slopes[n] - slope).abs().max()) for n, slope in gradient.items())
+        < GRADIENT * norm
     )
 
 

@@ -68,11 +68,11 @@ def tokens_of(groups: list[Group]) -> int:
 
 @contextmanager
 def counting(module: torch.nn.Module) -> Iterator[list[tuple[int, int]]]:
-    """Of each pass, tokens and padding."""
+    """Yield a list that gets the tokens and the padding of each pass."""
     records: list[tuple[int, int]] = []
 
-    def count(_: object, arguments: object, named: dict[str, torch.Tensor]) -> None:
-        mask = named["attention_mask"]
+    def count(_: object, arguments: object, keywords: dict[str, torch.Tensor]) -> None:
+        mask = keywords["attention_mask"]
         records.append((int(mask.sum()), int((mask == 0).sum())))
 
     handle = module.register_forward_pre_hook(count, with_kwargs=True)
@@ -147,7 +147,7 @@ def test_minibatches_hold_whole_conversations_and_about_as_many_replies_each(mak
         sequence for group in groups_of(3, groups=5) for sequence in learner.sequences(group)
     ]
     parts = UpdateSettings(minibatches=4).split(sequences, 0)
-    whose = [{(one.task, one.agent, one.episode) for one in part} for part in parts]
+    whose = [{(each.task, each.agent, each.episode) for each in part} for part in parts]
     assert sum(map(len, whose)) == len(set.union(*whose)) == 40
     # 120 replies; three of a conversation are not torn apart
     assert [len(part) for part in parts] == [30, 30, 30, 30]

@@ -45,7 +45,8 @@ def updated(make_policy, make_env, monkeypatch):
         cycled = [advantages[n % len(advantages)] for n in range(count)]
         rows_read: list[int] = []
         handle = policy.model.register_forward_pre_hook(
-            lambda _, arguments, named: rows_read.append(len(named["input_ids"])), with_kwargs=True
+            lambda _, arguments, keywords: rows_read.append(len(keywords["input_ids"])),
+            with_kwargs=True,
         )
         patched = patch.object(Objective, "has_gradient", lambda *_: True)
         with patched if compute_all else nullcontext():

@@ -33,18 +33,19 @@ def test_nothing_is_split_into_nothing():
 
 @pytest.mark.parametrize(("count", "sizes"), [(3, [1, 1, 1]), (4, [1] * 4), (10, [3, 3, 2, 2])])
 def test_minibatches_are_of_about_one_size_and_hold_everything_once(count, sizes):
-    made = sequences(count)
-    parts = UpdateSettings(minibatches=4).split(made, 0)
+    batch = sequences(count)
+    parts = UpdateSettings(minibatches=4).split(batch, 0)
     assert [len(part) for part in parts] == sizes
-    assert sorted(one.episode for part in parts for one in part) == list(range(count))
+    assert sorted(sequence.episode for part in parts for sequence in part) == list(range(count))
 
 
 def test_the_order_is_a_function_of_the_seed_and_the_update():
-    made = sequences(20)
+    batch = sequences(20)
     draws = [
-        UpdateSettings(seed=seed).split(made, updates) for seed, updates in ((0, 0), (0, 1), (1, 0))
+        UpdateSettings(seed=seed).split(batch, updates)
+        for seed, updates in ((0, 0), (0, 1), (1, 0))
     ]
-    assert UpdateSettings(seed=0).split(made, 0) == draws[0]
+    assert UpdateSettings(seed=0).split(batch, 0) == draws[0]
     assert draws[0] != draws[1] != draws[2] != draws[0]
 
 
@@ -203,7 +204,7 @@ def test_gradients_of_sharded_processes_have_the_mean_of_one_process_alone(make_
     policy = make_policy(max_reply_tokens=6)
     policies = dict.fromkeys(make_env().possible_agents, policy)
     group = played(policies, make_env)
-    made = [
+    batch = [
         replace(sequence, advantage=1.0 + number)
         for number, sequence in enumerate(GroupLearner(policies, SGD).sequences(group))
     ]
@@ -216,11 +217,11 @@ def test_gradients_of_sharded_processes_have_the_mean_of_one_process_alone(make_
 
     # Of three rows process 0 has two; process 1 has one and repeats a pass that counts nothing.
     passes = [
-        [factor for _, factor in microbatches_of_rank(made[:3], 1, ShardedRank(rank))]
+        [factor for _, factor in microbatches_of_rank(batch[:3], 1, ShardedRank(rank))]
         for rank in (0, 1)
     ]
     assert passes == [[2.0, 2.0], [2.0, 0.0]]
-    for sequences in (made, made[:3]):
+    for sequences in (batch, batch[:3]):
         alone = gradient(sequences, SINGLE_PROCESS)
         first, second = (gradient(sequences, ShardedRank(rank)) for rank in (0, 1))
         torch.testing.assert_close((first + second) / 2, alone, rtol=1e-4, atol=1e-6)
