@@ -10,7 +10,7 @@ from small_models import ARCHITECTURES, LIKE_OTHERS
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that asks for `architecture` runs once for each."""
     if "architecture" in metafunc.fixturenames:
-        slow = [pytest.param(one, marks=pytest.mark.slow) for one in LIKE_OTHERS]
+        slow = [pytest.param(name, marks=pytest.mark.slow) for name in LIKE_OTHERS]
         metafunc.parametrize(
-            "architecture", [one for one in ARCHITECTURES if one not in LIKE_OTHERS] + slow
+            "architecture", [name for name in ARCHITECTURES if name not in LIKE_OTHERS] + slow
         )

@@ -77,8 +77,8 @@ def test_everything_comes_back_bit_for_bit(tmp_path):
     assert back.keys() == state.keys()
     for name in ("half", "special", "empty", "torch"):
         assert back[name].dtype == state[name].dtype and back[name].shape == state[name].shape
-        left, right = back[name].view(torch.uint8), state[name].view(torch.uint8)
-        assert torch.equal(left, right)
+        mine, its = back[name].view(torch.uint8), state[name].view(torch.uint8)
+        assert torch.equal(mine, its)
     for name in ("int", "float", "none", "flag", "text", "python"):
         assert back[name] == state[name] and type(back[name]) is type(state[name])
     assert torch.equal(
@@ -317,14 +317,14 @@ def wrong_shape():
 def test_a_state_that_does_not_fit_names_the_version_that_wrote_it(tmp_path, state, use):
     path = save(tmp_path, 1, state)
     manifest = json.loads((path / "manifest.json").read_text())
-    for version, named in (("0.0.7", "laconic 0.0.7"), (None, "laconic before 0.2")):
+    for version, writer in (("0.0.7", "laconic 0.0.7"), (None, "laconic before 0.2")):
         manifest.pop("version")
         (path / "manifest.json").write_text(
             json.dumps(manifest if version is None else manifest | {"version": version})
         )
         manifest["version"] = version
         with (
-            pytest.raises(CheckpointError, match=f"another form .*{named} wrote it") as caught,
+            pytest.raises(CheckpointError, match=f"another form .*{writer} wrote it") as caught,
             restoring(path),
         ):
             use()

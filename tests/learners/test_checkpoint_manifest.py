@@ -73,10 +73,10 @@ def test_a_manifest_that_names_a_file_elsewhere_is_damage(tmp_path, name):
 def test_a_link_or_a_pipe_in_a_checkpoint_is_damage(tmp_path):
     path = save(tmp_path / "checkpoints", 1, {})
     for name, make, words in (
-        ("state.pt", lambda one: one.symlink_to("/dev/zero"), "is a link to '/dev/zero'"),
+        ("state.pt", lambda path: path.symlink_to("/dev/zero"), "is a link to '/dev/zero'"),
         ("state.pt", os.mkfifo, "is no regular file"),
         ("manifest.json", os.mkfifo, "cannot be read (no regular file)"),
-        ("manifest.json", lambda one: one.symlink_to("/dev/zero"), "a link is not followed"),
+        ("manifest.json", lambda path: path.symlink_to("/dev/zero"), "a link is not followed"),
     ):
         whole = (path / name).read_bytes()
         (path / name).unlink()

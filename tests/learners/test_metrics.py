@@ -61,7 +61,7 @@ def test_no_episodes_give_no_metrics() -> None:
 
 def test_a_spent_budget_and_a_truncation_cut_an_episode_short() -> None:
     endings = ["budget", "answer", "rounds", "silence", "score", "rules", ""]
-    episodes = [Episode("a", (), {}, ended_by=one) for one in endings]
+    episodes = [Episode("a", (), {}, ended_by=ending) for ending in endings]
     episodes.append(Episode("a", (), {}, truncated=True))
     assert [episode.cut_short for episode in episodes] == [True, *[False] * 6, True]
     assert summarize(episodes)["truncated_rate"] == 2 / 8
@@ -73,8 +73,8 @@ def test_what_has_nothing_behind_it_is_left_out() -> None:
 
 
 def test_a_mean_is_over_the_episodes_that_tell() -> None:
-    told = Episode("a", (), {}, solved=True, tokens_said={"x": 2, "y": 4}, tokens_read={"x": 0})
-    results = intervals([told, Episode("a", (), {})])
+    counted = Episode("a", (), {}, solved=True, tokens_said={"x": 2, "y": 4}, tokens_read={"x": 0})
+    results = intervals([counted, Episode("a", (), {})])
     assert (results["accuracy"].mean, results["accuracy"].count) == (1.0, 1)
     assert (results["tokens_said"].mean, results["tokens_said"].count) == (6.0, 1)
     assert results["tokens_read"].mean == 0.0
@@ -149,10 +149,10 @@ def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episod
 
 
 def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:
-    told = [Episode("a", (), {}, measures={"overlap": value}) for value in (0.5, 0.25)]
-    results = summarize([*told, Episode("a", (), {})])
+    measured = [Episode("a", (), {}, measures={"overlap": value}) for value in (0.5, 0.25)]
+    results = summarize([*measured, Episode("a", (), {})])
     assert results["overlap"] == 0.375 and list(results)[-1] == "overlap"
-    assert intervals(told)["overlap"].count == 2
+    assert intervals(measured)["overlap"].count == 2
 
 
 def test_a_prefix_is_put_before_each_name() -> None:

@@ -103,15 +103,15 @@ def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, 
 
 
 def checked_pairs(sequences, rate, factor):
-    """The difference of two advantages of an agent is that of their T less w times that of C."""
+    """Check that two advantages of an agent differ as their T does, less w times as their C."""
     by_agent = {}
     for sequence in sequences:
         by_agent.setdefault(sequence.agent, []).append(sequence)
     for own in by_agent.values():
-        one, other = own[0], own[-1]
-        task = one.breakdown.task - other.breakdown.task
-        cost = one.breakdown.cost - other.breakdown.cost
-        assert one.advantage - other.advantage == pytest.approx(task - factor * cost, abs=1e-9)
-        for each in (one, other):
+        first, last = own[0], own[-1]
+        task = first.breakdown.task - last.breakdown.task
+        cost = first.breakdown.cost - last.breakdown.cost
+        assert first.advantage - last.advantage == pytest.approx(task - factor * cost, abs=1e-9)
+        for each in (first, last):
             center, scale = each.breakdown.comparison
             assert each.advantage == pytest.approx((each.return_to_go - center) / scale, abs=1e-12)

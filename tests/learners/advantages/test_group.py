@@ -228,7 +228,7 @@ def test_every_return_needs_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "words"),
     [
         ({"center": "average"}, "unknown learner.advantages.center 'average'"),
         ({"scale": "variance"}, "unknown learner.advantages.scale 'variance'"),
@@ -247,8 +247,8 @@ def test_every_return_needs_a_key() -> None:
         ({"leave_out_pivot": True}, r"leave_out_pivot needs learner\.advantages\.center=median"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:
-    with pytest.raises((SettingError, UnknownNameError), match=named):
+def test_a_wrong_setting_is_refused_by_name(settings: dict, words: str) -> None:
+    with pytest.raises((SettingError, UnknownNameError), match=words):
         Advantages(**settings)
 
 

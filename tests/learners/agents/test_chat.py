@@ -145,7 +145,7 @@ def test_text_that_spells_control_tokens_never_becomes_them(qwen_tokenizer, text
 def test_added_tokens_that_no_template_shows_are_plain_text_in_a_message(qwen_tokenizer, word):
     tokenizer = copy.deepcopy(qwen_tokenizer)
     added = ["<tool_call>", "</tool_call>"]
-    tokenizer.add_tokens([AddedToken(one, special=False, normalized=False) for one in added])
+    tokenizer.add_tokens([AddedToken(word, special=False, normalized=False) for word in added])
     tokenizer.add_tokens([AddedToken("<|FIM|>", special=False, normalized=True)])
     controls = set(tokenizer.added_tokens_decoder)
     # Without `enable_thinking: false` the template shows no thought.

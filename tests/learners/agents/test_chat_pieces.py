@@ -67,7 +67,7 @@ def test_tokens_join_back_to_the_text_and_are_those_of_the_tokenizer(tokenizers)
             assert len(result) == max(len(spans), bool(text))
             ends = list(itertools.accumulate(map(len, result)))
             borders = zip(ends, spans, spans[1:], strict=False)
-            assert all(end == min(one[1], other[0]) for end, one, other in borders)
+            assert all(end == min(first[1], second[0]) for end, first, second in borders)
 
 
 def test_a_cut_at_any_border_stays_within_the_limit(tokenizers):
@@ -85,8 +85,8 @@ def test_a_cut_takes_all_the_tokens_there_is_room_for():
     for trim_offsets in (None, True, False):
         tokenize = tokenize_with(byte_level(trim_offsets))
         assert list(tokenize("hello there world")) == ["hello", " there", " world"]
-        for limit, kept in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
-            assert cut("hello there world", limit, tokenize) == (kept, limit)
+        for limit, text in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
+            assert cut("hello there world", limit, tokenize) == (text, limit)
 
 
 def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):

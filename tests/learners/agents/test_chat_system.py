@@ -71,8 +71,8 @@ def test_the_silence_word_is_explained_with_what_is_general():
 def test_two_agents_begin_with_the_same_tokens(make_policy, qwen_tokenizer):
     policy = make_policy("qwen3", qwen_tokenizer)
     long = " ".join(["All are told this."] * 20)
-    one, other = (
+    first, second = (
         policy.read(Request(agent, f"{long}\nYou are {agent}.", general=long))
         for agent in ("solver_0", "helper_0")
     )
-    assert len(os.path.commonprefix([one, other])) > 0.7 * max(len(one), len(other))
+    assert len(os.path.commonprefix([first, second])) > 0.7 * max(len(first), len(second))

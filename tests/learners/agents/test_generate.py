@@ -86,7 +86,8 @@ def test_sharing_prompts_changes_neither_tokens_nor_logprobs(make_model, archite
 def test_a_prompt_that_occurs_several_times_goes_through_the_model_once(model):
     rows = []
     model.base_model.register_forward_pre_hook(
-        lambda _, arguments, named: rows.append(tuple(named["input_ids"].shape)), with_kwargs=True
+        lambda _, arguments, keywords: rows.append(tuple(keywords["input_ids"].shape)),
+        with_kwargs=True,
     )
     seeded(model, REPEATED, replace(SAMPLING, max_new_tokens=1))
     # all but the last token of two prompts (the third has no other), then the last of seven rows
@@ -160,12 +161,12 @@ def test_one_new_token_is_enough(model):
 
 def test_greedy_replies_are_the_likeliest_tokens_whatever_the_seed(model):
     sampling = replace(SAMPLING, greedy=True)
-    one = seeded(model, REPEATED, sampling, seed=1)
-    assert one == seeded(model, REPEATED, sampling, seed=2)
+    greedy = seeded(model, REPEATED, sampling, seed=1)
+    assert greedy == seeded(model, REPEATED, sampling, seed=2)
     ids = [*PROMPTS[2]]
     for _ in range(3):
         ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
-    assert one[2][0][:3] == tuple(ids[2:])
+    assert greedy[2][0][:3] == tuple(ids[2:])
 
 
 def test_equal_seeds_give_equal_replies_and_others_give_others(model):
@@ -215,7 +216,7 @@ def test_rows_that_go_on_after_others_have_left_are_recorded_right(
 def test_rows_that_have_ended_leave_once_they_are_half_of_many(model):
     rows = []
     model.base_model.register_forward_pre_hook(
-        lambda _, arguments, named: rows.append(len(named["input_ids"])), with_kwargs=True
+        lambda _, arguments, keywords: rows.append(len(keywords["input_ids"])), with_kwargs=True
     )
     replies = seeded(model, [PROMPTS[1]] * 64, replace(SAMPLING, end_ids=(END, 7, 9)))
     # the prompt once; then who is there when the n-th token is drawn
@@ -232,12 +233,12 @@ def test_greedy_replies_are_the_same_whether_ended_rows_leave_or_stay(
     model = make_model(architecture, 24)
     sampling = replace(SAMPLING, greedy=True, end_ids=tuple(range(10)))
     prompts = [(first, second) for first in range(8) for second in range(8)]
-    left = seeded(model, prompts, sampling)
+    leaving = seeded(model, prompts, sampling)
     monkeypatch.setattr(module, "_MIN_ROWS", len(prompts))
     stayed = seeded(model, prompts, sampling)
-    assert [ids for ids, _ in left] == [ids for ids, _ in stayed]
-    for (_, one), (_, other) in zip(left, stayed, strict=True):
-        assert one == pytest.approx(other, abs=1e-5)
+    assert [ids for ids, _ in leaving] == [ids for ids, _ in stayed]
+    for (_, mine), (_, other) in zip(leaving, stayed, strict=True):
+        assert mine == pytest.approx(other, abs=1e-5)
 
 
 def test_processes_that_share_weights_write_at_their_own_pace(model, monkeypatch):

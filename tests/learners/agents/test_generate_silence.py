@@ -40,7 +40,7 @@ def eager(make_model):
     model = make_model(vocabulary=24)
     read: list[torch.Tensor] = []
     model.base_model.register_forward_pre_hook(
-        lambda _, arguments, named: read.append(named["input_ids"]), with_kwargs=True
+        lambda _, arguments, keywords: read.append(keywords["input_ids"]), with_kwargs=True
     )
 
     def lean(module, inputs, logits):
@@ -126,14 +126,14 @@ def test_a_reply_is_cut_behind_the_token_in_whose_middle_the_word_ends(speller):
         and "e" in tokenizer.decode(reply.reply_ids)
     ]
     middle = 0
-    for one in ended:
-        pieces = [tokenizer.decode([token]) for token in one.reply_ids]
+    for reply in ended:
+        pieces = [tokenizer.decode([token]) for token in reply.reply_ids]
         assert not any("e" in piece for piece in pieces[:-1]) and "e" in pieces[-1]
-        whole = tokenizer.decode(one.reply_ids).replace("<think>", "").replace("</think>", "")
-        if "think>" not in tokenizer.decode(one.reply_ids):
-            assert one.message in (whole.partition("e")[0].strip(), "")
-        assert "e" not in one.message and not one.truncated
-        assert len(one.reply_ids) == len(one.behavior_logprobs) <= 12
+        whole = tokenizer.decode(reply.reply_ids).replace("<think>", "").replace("</think>", "")
+        if "think>" not in tokenizer.decode(reply.reply_ids):
+            assert reply.message in (whole.partition("e")[0].strip(), "")
+        assert "e" not in reply.message and not reply.truncated
+        assert len(reply.reply_ids) == len(reply.behavior_logprobs) <= 12
         middle += not pieces[-1].endswith("e")
     assert len(ended) > 20 and middle > 3
     assert any(reply.truncated for reply in replies if reply not in ended)
@@ -178,10 +178,10 @@ def test_a_word_with_the_last_token_of_the_budget_is_whole(make_policy, qwen_tok
 
 def test_the_next_prompt_ends_a_silent_turn_that_did_not_end_itself(make_policy, qwen_tokenizer):
     policy = make_policy(tokenizer=qwen_tokenizer, max_reply_tokens=64)
-    silent, spoken = policy.quote(ASKED, ""), policy.quote(ASKED, "3")
+    silent, words = policy.quote(ASKED, ""), policy.quote(ASKED, "3")
     later = replace(ASKED, text="And now?", texts=("How many?",))
     after_silence = policy.tokenizer.decode(policy.read(replace(later, history=(silent,))))
-    after_words = policy.tokenizer.decode(policy.read(replace(later, history=(spoken,))))
+    after_words = policy.tokenizer.decode(policy.read(replace(later, history=(words,))))
     turn = "\n<|im_start|>user\nAnd now?<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
     assert after_silence == "<|im_end|>" + turn
     # The end token of a message was sampled, so the prompt does not repeat it.
@@ -229,7 +229,7 @@ def test_nothing_that_is_generated_is_free(make_policy, qwen_tokenizer, make_env
 
 
 RECORDED = "f8a80dd19ce2b23da91b0757ace58423e716dcfc0f922beace6dc51892f6b9ff"
-"""Of agents, rounds, reply tokens and messages."""
+"""SHA-256 of agents, rounds, reply tokens and messages."""
 SHIPPED = (tiny.PATH / "model.safetensors").is_file()
 
 
@@ -260,7 +260,7 @@ def test_the_shipped_policy_plays_as_it_did_before_the_word_could_end_a_message(
     turns = [turn for episode in episodes for turn in episode.turns]
     assert (len(turns), sum(not turn.message for turn in turns)) == (32, 3)
     assert sum(len(turn.reply_ids) for turn in turns) == 620
-    told = repr([(turn.agent, turn.round, turn.reply_ids, turn.message) for turn in turns])
-    assert hashlib.sha256(told.encode()).hexdigest() == RECORDED
+    text = repr([(turn.agent, turn.round, turn.reply_ids, turn.message) for turn in turns])
+    assert hashlib.sha256(text.encode()).hexdigest() == RECORDED
     logprobs = sum(sum(turn.behavior_logprobs) for turn in turns)
     assert logprobs == pytest.approx(-75.22887602102855, abs=1e-3)

@@ -39,7 +39,8 @@ def write_gguf(path, model, tokenizer) -> None:
     writer.add_token_list(words)
     special = set(tokenizer.all_special_ids)
     writer.add_token_types([3 if place in special else 1 for place in range(len(words))])
-    writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in merges])
+    texts = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+    writer.add_token_merges(texts)
     writer.add_bos_token_id(tokenizer.eos_token_id)
     writer.add_eos_token_id(tokenizer.eos_token_id)
     writer.add_chat_template(tokenizer.chat_template)

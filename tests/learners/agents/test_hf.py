@@ -39,8 +39,8 @@ def test_a_policy_is_a_policy(policy):
 def test_replies_carry_the_tokens_read_and_said(policy):
     requests = [request("Hello"), request("There are 3"), request("Hello")]
     replies = policy.reply(requests, seed=0, greedy=False)
-    for asked, reply in zip(requests, replies, strict=True):
-        assert reply.prompt_ids == policy.read(asked)
+    for sent, reply in zip(requests, replies, strict=True):
+        assert reply.prompt_ids == policy.read(sent)
         assert len(reply.reply_ids) == len(reply.behavior_logprobs) > 0
         assert reply.message == policy.parse(reply.reply_ids)[0]
     assert replies == policy.reply(requests, seed=0, greedy=False)
@@ -174,11 +174,11 @@ def test_any_message_can_be_written(policy, make_policy, word_tokenizer, text):
 
 
 def test_the_first_text_explains_the_silence_word_if_asked_to(make_policy, qwen_tokenizer):
-    told = make_policy(tokenizer=qwen_tokenizer, explain_silence=True)
-    first = qwen_tokenizer.decode(told.read(request("Hello")))
+    policy = make_policy(tokenizer=qwen_tokenizer, explain_silence=True)
+    first = qwen_tokenizer.decode(policy.read(request("Hello")))
     assert "Hello\nTo stay silent, reply with <silence> and nothing else.<|im_end|>" in first
     later = request("Hello", history=(Reply("x", (1,), (2,), (0.0,)),), texts=("x",))
-    assert "silent" not in qwen_tokenizer.decode(told.read(later))
+    assert "silent" not in qwen_tokenizer.decode(policy.read(later))
     untold = make_policy(tokenizer=qwen_tokenizer)
     assert "silent" not in qwen_tokenizer.decode(untold.read(request("Hello")))
 
@@ -275,15 +275,15 @@ def test_without_padding_token_the_end_token_pads(make_policy, tiny_tokenizer):
     requests = [request("Hello"), request("Hello there, this is longer")]
     together = policy.reply(requests, seed=0, greedy=True)
     alone = [policy.reply([request], seed=0, greedy=True)[0] for request in requests]
-    assert [one.reply_ids for one in together] == [one.reply_ids for one in alone]
+    assert [reply.reply_ids for reply in together] == [reply.reply_ids for reply in alone]
 
 
 def test_a_model_of_learned_positions_speaks_and_goes_on(make_policy):
     policy = make_policy("gpt2", max_reply_tokens=6)
     later = [continued(policy, request("Hello " * n), seed=n) for n in (1, 4)]
     together = policy.reply(later, seed=0, greedy=True)
-    alone = [policy.reply([one], seed=0, greedy=True)[0] for one in later]
-    assert [one.reply_ids for one in together] == [one.reply_ids for one in alone]
+    alone = [policy.reply([request], seed=0, greedy=True)[0] for request in later]
+    assert [reply.reply_ids for reply in together] == [reply.reply_ids for reply in alone]
 
 
 def test_the_model_is_in_evaluation_mode(make_model, tiny_tokenizer):

@@ -77,15 +77,15 @@ def test_a_home_folder_is_written_with_a_tilde(apart, make_env, monkeypatch):
     monkeypatch.setenv("HOME", str(folder.parent))
     back = HFTeam("~/apart", sharing="separate").policies(make_env())
     for agent, policy in policies.items():
-        assert torch.equal(*(next(iter(state(one).values())) for one in (policy, back[agent])))
+        assert torch.equal(*(next(iter(state(each).values())) for each in (policy, back[agent])))
     assert HFTeam("~/model").policies(make_env())
 
 
 def test_separate_policies_are_not_taken_for_a_shared_one(apart, make_env):
     with pytest.raises(SettingError, match="agent.sharing=separate"):
         HFTeam(str(apart[0])).policies(make_env())
-    one = HFTeam(str(apart[0] / "helper_1")).policies(make_env())
-    assert len({id(policy) for policy in one.values()}) == 1
+    policies = HFTeam(str(apart[0] / "helper_1")).policies(make_env())
+    assert len({id(policy) for policy in policies.values()}) == 1
 
 
 def test_separate_policies_of_other_agents_are_refused(apart, make_env):

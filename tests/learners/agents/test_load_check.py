@@ -107,7 +107,7 @@ def test_a_model_that_ignores_its_attention_mask_is_refused(monkeypatch):
     check_sampling(model, "heedful", exact=True)
     monkeypatch.setattr(module, "_CHECKED", set())
     model.base_model.register_forward_pre_hook(
-        lambda _, arguments, named: (arguments, {**named, "attention_mask": None}),
+        lambda _, arguments, keywords: (arguments, {**keywords, "attention_mask": None}),
         with_kwargs=True,
     )
     with pytest.raises(SettingError, match="nats per token from those of a single row"):

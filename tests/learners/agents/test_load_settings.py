@@ -71,14 +71,14 @@ def test_without_the_package_it_is_said_what_to_install(saved, monkeypatch):
 @pytest.mark.parametrize(("kind", "field"), [("4bit", "load_in_4bit"), ("8bit", "load_in_8bit")])
 def test_a_packed_model_is_loaded_where_it_stays_and_moved_nowhere(saved, monkeypatch, kind, field):
     monkeypatch.setattr(sampling, "find_spec", lambda name: object())
-    given = {}
+    arguments = {}
     packed = SimpleNamespace(to=lambda place: pytest.fail("moved"))
 
     def loader(name, **settings):
-        given.update(settings)
+        arguments.update(settings)
         return packed
 
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", loader)
     result = load.load_model(str(saved), "bfloat16", "cpu", quantization=kind)
-    assert result is packed and given["device_map"] == {"": "cpu"}
-    assert getattr(given["quantization_config"], field) is True
+    assert result is packed and arguments["device_map"] == {"": "cpu"}
+    assert getattr(arguments["quantization_config"], field) is True

@@ -73,7 +73,7 @@ def test_the_base_is_in_memory_once_and_every_adapter_is_its_agents_own(team, ma
     policies = list(team().policies(make_env()).values())
     results = [dict(policy.model.named_parameters()) for policy in policies]
     for name, tensor in results[0].items():
-        others = {one[name].data_ptr() for one in results}
+        others = {parameters[name].data_ptr() for parameters in results}
         assert len(others) == (4 if "lora_" in name else 1)
         assert tensor.requires_grad == ("lora_" in name)
 
@@ -83,7 +83,7 @@ def test_roles_of_a_team_and_two_teams_of_one_base_have_it_in_common(team, saved
     second = team(lora={"rank": 3}).policies(make_env())["solver_0"]
     frozen = HFTeam(str(saved), frozen=True).policies(make_env())["solver_0"]
     pointers = {
-        one.model.get_input_embeddings().weight.data_ptr() for one in (first, second, frozen)
+        policy.model.get_input_embeddings().weight.data_ptr() for policy in (first, second, frozen)
     }
     assert len(pointers) == 1
     whole = HFTeam(str(saved)).policies(make_env())["solver_0"]
@@ -183,7 +183,7 @@ def test_adapters_are_not_taken_for_models_nor_models_for_adapters(
 ):
     for folder in (stirred[0], stirred[0] / "solver_0"):
         for sharing in ("shared", "separate"):
-            for use in (lambda one: one.tokenizer, lambda policy: policy.policies(make_env())):
+            for use in (lambda team: team.tokenizer, lambda policy: policy.policies(make_env())):
                 with pytest.raises(SettingError, match=r"agent\.sharing=lora"):
                     use(HFTeam(str(folder), sharing=sharing))
     for agent in make_env().possible_agents:

@@ -43,8 +43,8 @@ def other(make_policy, qwen_tokenizer, tmp_path) -> str:
 
 
 def test_an_agents_own_entry_comes_before_its_roles():
-    named = {"helper": 1, "helper_1": 2}
-    assert by_agent("x", named, AGENTS) == {"helper_0": 1, "helper_1": 2, "helper_2": 1}
+    values = {"helper": 1, "helper_1": 2}
+    assert by_agent("x", values, AGENTS) == {"helper_0": 1, "helper_1": 2, "helper_2": 1}
     assert by_agent("x", {}, AGENTS) == {}
 
 

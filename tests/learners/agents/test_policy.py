@@ -76,7 +76,7 @@ def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted
     # Prompts of 6 to 11 tokens and replies of up to 24: two of them take 70 tokens at most.
     parts = make_policy(generate_tokens=70).reply(requests, seed=0, greedy=True)
     assert counted == [5, 2, 2, 1]
-    assert [part.reply_ids for part in parts] == [one.reply_ids for one in whole]
+    assert [part.reply_ids for part in parts] == [reply.reply_ids for reply in whole]
     for part, other in zip(parts, whole, strict=True):
         assert part.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
 

@@ -42,8 +42,8 @@ def converse(policy: HFPolicy, keep: bool, rows: int = 6) -> list[tuple[Reply, .
     return talks
 
 
-def assert_alike(one: list[tuple[Reply, ...]], other: list[tuple[Reply, ...]]) -> None:
-    for talk, its in zip(one, other, strict=True):
+def assert_alike(talks: list[tuple[Reply, ...]], others: list[tuple[Reply, ...]]) -> None:
+    for talk, its in zip(talks, others, strict=True):
         for reply, its_reply in zip(talk, its, strict=True):
             assert reply.reply_ids == its_reply.reply_ids
             expected = pytest.approx(its_reply.behavior_logprobs, abs=1e-4)
@@ -52,7 +52,7 @@ def assert_alike(one: list[tuple[Reply, ...]], other: list[tuple[Reply, ...]]) -
 
 def test_a_seed_decides_what_is_drawn(make, device):
     policy = make()["solver_0"]
-    requests = [Request("solver_0", one, max_tokens=12) for one in NEWS]
+    requests = [Request("solver_0", text, max_tokens=12) for text in NEWS]
     once = policy.reply(requests, seed=3, greedy=False)
     torch.rand(5, device=device)
     assert policy.device.type == device
@@ -82,7 +82,7 @@ def test_adapters_of_agents_learn_on_a_base_that_stays(make, make_env, device):
     ]
     GroupLearner(policies, ADAMW, minibatches=1).update([played(policies, make_env)])
     assert base.dtype == torch.bfloat16 and base.device.type == device
-    assert {one.get_input_embeddings().weight.data_ptr() for one in models} == {base.data_ptr()}
+    assert {model.get_input_embeddings().weight.data_ptr() for model in models} == {base.data_ptr()}
     assert torch.equal(base, before)
     for policy, old in zip(policies.values(), adapters, strict=True):
         assert {value.dtype for value in old.values()} == {torch.float32}

@@ -45,8 +45,8 @@ def converse(
     return talks
 
 
-def assert_alike(one: Talks, other: Talks) -> None:
-    for talk, its in zip(one, other, strict=True):
+def assert_alike(talks: Talks, others: Talks) -> None:
+    for talk, its in zip(talks, others, strict=True):
         assert [reply.reply_ids for reply in talk] == [reply.reply_ids for reply in its]
         for reply, its_reply in zip(talk, its, strict=True):
             expected = pytest.approx(its_reply.behavior_logprobs, abs=1e-5)
@@ -77,8 +77,8 @@ def passed():
     def watch(policy: HFPolicy) -> list[int]:
         counts: list[int] = []
 
-        def count(_, arguments, named):
-            ids, mask = named["input_ids"], named["attention_mask"]
+        def count(_, arguments, keywords):
+            ids, mask = keywords["input_ids"], keywords["attention_mask"]
             counts.append(ids.numel() if mask is None else int(mask[:, -ids.shape[1] :].sum()))
 
         policy.model.base_model.register_forward_pre_hook(count, with_kwargs=True)
@@ -168,8 +168,8 @@ def test_a_reply_that_was_given_is_read(make_policy):
         for number in range(3):
             policy.reply(asked([talk[:number] for talk in talks]), seed=number, greedy=number > 0)
         assert policy.reply(asked(changed), seed=0, greedy=True) == [
-            replace(one, behavior_logprobs=pytest.approx(one.behavior_logprobs, abs=1e-5))
-            for one in expected
+            replace(reply, behavior_logprobs=pytest.approx(reply.behavior_logprobs, abs=1e-5))
+            for reply in expected
         ]
 
 
@@ -189,7 +189,7 @@ def test_agents_that_leave_early_change_nothing_for_the_others(make_policy):
             talks = talks[: 6 - number]
             replies = policy.reply(asked(talks), seed=0, greedy=True)
             expected = other.reply(asked(talks), seed=0, greedy=True)
-            assert [reply.reply_ids for reply in replies] == [one.reply_ids for one in expected]
+            assert [reply.reply_ids for reply in replies] == [reply.reply_ids for reply in expected]
             talks = [(*talk, reply) for talk, reply in zip(talks, replies, strict=True)]
 
 

@@ -125,17 +125,17 @@ def test_replies_keep_within_all_limits(thinker):
     policy = thinker()
     replies = policy.reply([ASKED] * 256, seed=0, greedy=False)
     marks = policy._thoughts
-    thought, spoken, silent = (0, 0, 0)
+    thought, thought_then_words, silent = (0, 0, 0)
     for reply in replies:
         inside = marks.inside(reply.reply_ids)
         assert sum(inside) <= 9 + 2 and len(inside) - sum(inside) <= 7
         assert len(reply.behavior_logprobs) == len(reply.reply_ids)
         assert "<think>" not in reply.message and "</think>" not in reply.message
         thought += bool(reply.thought)
-        spoken += bool(reply.thought and reply.message)
+        thought_then_words += bool(reply.thought and reply.message)
         silent += bool(reply.thought and not reply.message and not reply.truncated)
     # Thoughts before words, and thoughts before silence.
-    assert thought > 40 and spoken and silent
+    assert thought > 40 and thought_then_words and silent
 
 
 @pytest.fixture
@@ -191,9 +191,9 @@ def test_thoughts_are_counted_charged_and_heard_by_nobody(played):
 def test_free_thoughts_cost_nothing(played):
     _, _, dear = played(reward=Reward(price=1.0, normalizer=1.0))
     _, _, cheap = played(reward=Reward(price=1.0, normalizer=1.0, thought_weight=0.0))
-    for one, other in zip(dear, cheap, strict=True):
-        spared = sum(other.returns.values()) - sum(one.returns.values())
-        assert spared == pytest.approx(sum(one.tokens_thought.values()))
+    for paid, free in zip(dear, cheap, strict=True):
+        spared = sum(free.returns.values()) - sum(paid.returns.values())
+        assert spared == pytest.approx(sum(paid.tokens_thought.values()))
 
 
 def test_a_cap_of_the_environment_holds_in_the_replies(played):

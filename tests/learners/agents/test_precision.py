@@ -99,14 +99,14 @@ def test_sampling_under_autocast_converts_each_weight_once(make_policy):
     converted = []
 
     class Conversions(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, arguments=(), named=None):
-            made = function(*arguments, **(named or {}))
+        def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+            output = function(*arguments, **(keywords or {}))
             whole = arguments[0] if arguments else None
             if isinstance(whole, torch.Tensor) and whole.dtype == torch.float32:
-                halved = isinstance(made, torch.Tensor) and made.dtype == torch.bfloat16
+                halved = isinstance(output, torch.Tensor) and output.dtype == torch.bfloat16
                 if halved and whole.data_ptr() in weights:
                     converted.append(whole.data_ptr())
-            return made
+            return output
 
     with Conversions():
         (reply,) = policy.reply([ASKED], seed=0, greedy=False)

@@ -67,8 +67,8 @@ def test_an_oracle_does_not_repeat_itself(make_env):
     # Nobody hears anybody, so the solver never answers and the helpers are asked again.
     env = make_env(information="split", rounds=3, topology="none")
     turns = episode_of(env).turns
-    spoken = [turn.round for turn in turns if turn.message and turn.agent != "solver_0"]
-    assert spoken == [0, 0]
+    rounds = [turn.round for turn in turns if turn.message and turn.agent != "solver_0"]
+    assert rounds == [0, 0]
 
 
 def test_a_verbose_team_says_all_it_knows_in_many_words_and_solves(env):
@@ -295,7 +295,7 @@ def test_a_telegraph_team_solves_with_fewer_words_and_nobody_else_understands_it
     assert short.solved and whole.solved
     messages = {turn.message for turn in short.turns if turn.agent != "solver_0" and turn.message}
     # `There are 3 apples.` and `There are 4 pears.` differ from all others in one word.
-    assert all(len(one.split()) == 1 for one in messages) and len(messages) == 2
+    assert all(len(message.split()) == 1 for message in messages) and len(messages) == 2
     assert sum(short.tokens_said.values()) < sum(whole.tokens_said.values())
     policies = ScriptedTeam("telegraph").policies(env) | {
         "solver_0": ScriptedTeam("oracle").policies(env)["solver_0"]

@@ -13,5 +13,6 @@ def test_a_telegram_has_words_that_no_other_statement_has_all_of():
     # All its words stand in others, too.
     assert result["The cup"] == "The cup"
     for text, short in result.items():
-        others = [one for one in result if one != text and set(short.split()) <= set(one.split())]
+        words = set(short.split())
+        others = [other for other in result if other != text and words <= set(other.split())]
         assert short == text or not others

@@ -23,7 +23,7 @@ TASK = Task("", "", (), "")
 
 def test_a_script_sees_the_request_and_no_task():
     records = []
-    script = adapt_world_script(lambda one, generator: records.append(one) or "> catch 3")
+    script = adapt_world_script(lambda request, generator: records.append(request) or "> catch 3")
     info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",)}
     request = Request("fisher_0", "Month 1.", info=info)
     again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info=info)

@@ -23,14 +23,14 @@ def test_the_table_agrees_with_what_is_measured():
     with torch.inference_mode():
         model.base_model(input_ids=ids, use_cache=True, **{cache_argument(model): cache})
 
-    def keep(one: torch.Tensor) -> torch.Tensor:
-        store = one.untyped_storage()
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        store = tensor.untyped_storage()
         if store.data_ptr() not in own:
             saved[store.data_ptr()] = store.nbytes()
-        cached.append(one)
-        return one
+        cached.append(tensor)
+        return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
     hidden.sum().backward()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
@@ -39,13 +39,14 @@ def test_the_table_agrees_with_what_is_measured():
     grads = {
         "weights": sum(parameter.nbytes for parameter in model.parameters()),
         "gradients": sum(parameter.grad.nbytes for parameter in model.parameters()),
-        "moments": sum(one.nbytes for one in moments),
+        "moments": sum(tensor.nbytes for tensor in moments),
     }
     held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
     logits = model.lm_head(hidden.detach()).nbytes
     each = {"keys and values": held, "activations": sum(saved.values()), "logits": logits}
-    print(grads, {name: one / TOKENS for name, one in each.items()})
+    per_token = {name: nbytes / TOKENS for name, nbytes in each.items()}
+    print(grads, per_token)
     assert grads == pytest.approx(TABLE, rel=0.15)
-    assert {name: one / TOKENS for name, one in each.items()} == pytest.approx(PER_TOKEN, rel=0.15)
+    assert per_token == pytest.approx(PER_TOKEN, rel=0.15)
     # The bound that a policy takes by itself is worked out from the config alone.
     assert default_tokens(model) == _BYTES * TOKENS // held

@@ -31,7 +31,9 @@ def template(body: str = PLAIN, ask: str = "") -> str:
 
 
 @pytest.fixture
-def made(qwen_tokenizer):
+def make_tokenizer(qwen_tokenizer):
+    """Return a function that makes a tokenizer with a chat template and further words."""
+
     def make(chat_template, *words, special=False):
         tokenizer = copy.deepcopy(qwen_tokenizer)
         tokenizer.add_tokens(
@@ -60,8 +62,10 @@ def made(qwen_tokenizer):
         (DROPS, "", {}, False, True),
     ],
 )
-def test_markers_are_found_in_templates_of_all_manners(made, body, ask, settings, opened, offered):
-    tokenizer = made(template(body, ask))
+def test_markers_are_found_in_templates_of_all_manners(
+    make_tokenizer, body, ask, settings, opened, offered
+):
+    tokenizer = make_tokenizer(template(body, ask))
     begin, end = tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
     assert find_markers(tokenizer, settings) == Markers(begin, end, opened, offered)
 
@@ -71,9 +75,9 @@ def test_markers_are_found_in_templates_of_all_manners(made, body, ask, settings
     [("[THINK]", "[/THINK]"), ("<|START_THINKING|>", "<|END_THINKING|>"), ("<|t|>", "<|/t|>")],
 )
 @pytest.mark.parametrize("special", [True, False])
-def test_they_may_have_any_name(made, pair, special):
+def test_they_may_have_any_name(make_tokenizer, pair, special):
     body = f"{{{{ m.content.split('{pair[1]}')[-1] }}}}"
-    tokenizer = made(template(body), *pair, special=special)
+    tokenizer = make_tokenizer(template(body), *pair, special=special)
     results = find_markers(tokenizer, {})
     assert (results.begin, results.end) == tuple(tokenizer.convert_tokens_to_ids(list(pair)))
 
@@ -94,8 +98,8 @@ def test_they_may_have_any_name(made, pair, special):
         ),
     ],
 )  # fmt: skip
-def test_other_pairs_are_none(made, chat_template, words):
-    assert find_markers(made(chat_template, *words), {}) is None
+def test_other_pairs_are_none(make_tokenizer, chat_template, words):
+    assert find_markers(make_tokenizer(chat_template, *words), {}) is None
 
 
 def test_shipped_and_small_tokenizers_have_none(tiny_tokenizer, word_tokenizer):
@@ -168,8 +172,8 @@ def test_every_token_is_thought_said_or_a_marker_and_stays_so_as_a_reply_grows(m
 # Chat
 
 
-def test_a_text_that_spells_markers_has_none_of_them(made):
-    tokenizer = made(template(SHOWS, OFF))
+def test_a_text_that_spells_markers_has_none_of_them(make_tokenizer):
+    tokenizer = make_tokenizer(template(SHOWS, OFF))
     chat = ChatTemplate(tokenizer, {})
     marks = {chat.thoughts.begin, chat.thoughts.end}
     for text in ("<think>a</think>b", "<think", "<<think>think>", "</think></think>"):
@@ -177,9 +181,9 @@ def test_a_text_that_spells_markers_has_none_of_them(made):
         assert marks.isdisjoint(chat.next_prompt(text, chat.encode("7")))
 
 
-def test_only_a_reply_that_begins_in_a_thought_has_to_end_it(made):
-    assert ChatTemplate(made(template(SHOWS, OFF)), {}).unthought == ()
-    tokenizer = made(template(DROPS, "{{ '<think>\\n' }}"))
+def test_only_a_reply_that_begins_in_a_thought_has_to_end_it(make_tokenizer):
+    assert ChatTemplate(make_tokenizer(template(SHOWS, OFF)), {}).unthought == ()
+    tokenizer = make_tokenizer(template(DROPS, "{{ '<think>\\n' }}"))
     chat = ChatTemplate(tokenizer, {})
     assert tokenizer.decode(chat.unthought) == "</think>\n\n"
     assert tokenizer.decode(chat.first_prompt("x")).endswith("assistant\n<think>\n")

@@ -126,11 +126,11 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
             Turn("solver_0", 0, r.message, r.prompt_ids, r.reply_ids, r.behavior_logprobs)
             for r in quoted
         ]
-        spoken, silent = (
+        loud, silent = (
             replace(turn, behavior_logprobs=tuple(reply_logprobs(policy, turn).tolist()))
             for turn in turns
         )
-        pays = ((spoken, 1.0), (silent, 0.0))
+        pays = ((loud, 1.0), (silent, 0.0))
         members = tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays)
         trained = learner({"solver_0": policy}, UNIT_SGD, balance_silence=balance)
         before = reply_logprobs(policy, silent).mean()

@@ -23,7 +23,7 @@ def no_launcher(monkeypatch):
 
 
 @pytest.fixture
-def one(monkeypatch):
+def process(monkeypatch):
     """Set up one process as a launcher does, in its own group."""
     pytest.importorskip("accelerate")
     from accelerate.state import AcceleratorState, PartialState
@@ -53,27 +53,27 @@ def test_without_accelerate_one_learns_what_to_install(no_launcher, monkeypatch)
         Launched()
 
 
-def test_one_that_was_launched_gathers_its_own_and_keeps_its_weights_whole(one):
-    assert (one.rank, one.count, one.sharded, one.is_main) == (0, 1, False, True)
+def test_one_that_was_launched_gathers_its_own_and_keeps_its_weights_whole(process):
+    assert (process.rank, process.count, process.sharded, process.is_main) == (0, 1, False, True)
     parameter = torch.nn.Parameter(torch.ones(2))
-    (gathered,) = one.gather([{"a": [parameter * 2], "b": "text"}])
+    (gathered,) = process.gather([{"a": [parameter * 2], "b": "text"}])
     assert gathered["b"] == "text" and gathered["a"][0].tolist() == [2.0, 2.0]
     # What other processes are sent has no graph behind it.
     assert not gathered["a"][0].requires_grad
     model = torch.nn.Linear(2, 1)
-    one.shard(model)
-    with one.unshard():
+    process.shard(model)
+    with process.unshard():
         assert model(torch.ones(1, 2)).shape == (1, 1)
     state = {"weight": model.weight}
-    assert one.full_state(state) is state and one.shard_like(state, state) == state
+    assert process.full_state(state) is state and process.shard_like(state, state) == state
 
 
-def test_room_for_a_checkpoint_is_in_shards_where_weights_are(one):
-    whole = one.empty(torch.Size([3, 2]), torch.bfloat16)
+def test_room_for_a_checkpoint_is_in_shards_where_weights_are(process):
+    whole = process.empty(torch.Size([3, 2]), torch.bfloat16)
     assert (type(whole), whole.shape, whole.dtype) == (torch.Tensor, (3, 2), torch.bfloat16)
-    one.sharded = True
-    rows = one.empty(torch.Size([3, 2]), torch.bfloat16)
+    process.sharded = True
+    rows = process.empty(torch.Size([3, 2]), torch.bfloat16)
     assert (rows.shape, rows.dtype) == ((3, 2), torch.bfloat16)
     # As FSDP2 has weights, so that they need not be moved again.
     assert rows.placements == (Shard(0),) and rows.device_mesh.size() == 1
-    assert one.shard_like({"a": rows}, {"a": rows})["a"] is rows
+    assert process.shard_like({"a": rows}, {"a": rows})["a"] is rows

@@ -15,7 +15,7 @@ NAMES = ("WORLD_SIZE", "LOCAL_RANK", "RANK", "ACCELERATE_MIXED_PRECISION")
 
 
 @pytest.mark.parametrize(
-    ("told", "started", "rank"),
+    ("variables", "started", "rank"),
     [
         ({}, 1, 0),
         # A scheduler's own variables start nobody: torch's launchers always say a local rank.
@@ -24,10 +24,10 @@ NAMES = ("WORLD_SIZE", "LOCAL_RANK", "RANK", "ACCELERATE_MIXED_PRECISION")
         ({"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": "0"}, 4, 2),
     ],
 )
-def test_processes_are_those_that_a_launcher_names(monkeypatch, told, started, rank):
+def test_processes_are_those_that_a_launcher_names(monkeypatch, variables, started, rank):
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert (launcher.started(), launcher.rank()) == (started, rank)
     assert not launcher.left_alone()

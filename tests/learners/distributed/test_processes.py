@@ -42,7 +42,7 @@ class Threads(Processes):
     def gather(self, values):
         self._table[self.rank] = values
         self._table["barrier"].wait()
-        gathered = [one for rank in range(self.count) for one in self._table[rank]]
+        gathered = [value for rank in range(self.count) for value in self._table[rank]]
         self._table["barrier"].wait()
         return gathered
 
@@ -60,7 +60,7 @@ def threads(count: int, sharded: bool = False) -> list[Processes]:
 def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
     """Return the results of functions, each in its own thread."""
     with ThreadPoolExecutor(len(functions)) as pool:
-        return [one.result() for one in [pool.submit(function) for function in functions]]
+        return [future.result() for future in [pool.submit(function) for function in functions]]
 
 
 @cache
@@ -70,15 +70,15 @@ def composed(method: str) -> Any:
 
 
 def episode(policies: dict[str, HFPolicy], task: str, pay: float, draw: int) -> Episode:
-    """The helper speaks twice and the solver once; the longer the task's name, the more is read."""
+    """Let the helper speak twice and the solver once; a longer task name is a longer prompt."""
     turns, pasts = [], dict.fromkeys(policies, ())
     for number, agent in ((0, "helper_0"), (0, "solver_0"), (1, "helper_0")):
         text = f"Hello {agent}, {task}."
         request = Request(agent, text, pasts[agent], (text,) * len(pasts[agent]))
         (reply,) = replies(policies[agent], [request], draw + number)
         pasts[agent] = (*pasts[agent], reply)
-        said = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
-        turns.append(Turn(agent, number, "said", *said))
+        tokens = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
+        turns.append(Turn(agent, number, "said", *tokens))
     return Episode(task, tuple(turns), {agent: (0.0, pay) for agent in policies})
 
 
@@ -96,7 +96,7 @@ def make_policies(make_policy) -> Callable[[bool], dict[str, HFPolicy]]:
 
 @pytest.fixture
 def update(make_policies):
-    """Updates one team, on so many processes; gives what each ends up with."""
+    """Return a function that updates a team on some processes: metrics and models of each."""
 
     def call(method: str, count: int, change=lambda groups: groups, sharded=False, **settings):
         cfg = composed(method)
@@ -120,11 +120,11 @@ def update(make_policies):
     return call
 
 
-def largest_difference(one: Sequence[Any], other: Sequence[Any], gradients: bool) -> float:
-    """Between the weights of some models, or the gradients of their last step."""
+def largest_difference(models: Sequence[Any], others: Sequence[Any], gradients: bool) -> float:
+    """Return the largest difference of the weights of models, or of their last gradients."""
     pairs = [
         pair
-        for models in zip(one, other, strict=True)
+        for models in zip(models, others, strict=True)
         for pair in zip(*(model.parameters() for model in models), strict=True)
     ]
     tensors = [(p.grad, q.grad) if gradients else (p.detach(), q.detach()) for p, q in pairs]
@@ -132,7 +132,7 @@ def largest_difference(one: Sequence[Any], other: Sequence[Any], gradients: bool
 
 
 @pytest.mark.parametrize(
-    "method", [*METHODS, *(pytest.param(one, marks=pytest.mark.slow) for one in FURTHER)]
+    "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in FURTHER)]
 )
 def test_two_processes_take_the_step_that_one_takes_on_the_same_groups(update, method):
     (expected,), (alone,) = update(method, 1)
@@ -154,7 +154,7 @@ def test_a_process_without_sequences_of_its_own_takes_the_step_too(update, shard
     metrics, models = update("gspo", 5, sharded=sharded, **settings)
     assert expected["steps"] == 8
     assert all(row == pytest.approx(expected, rel=2e-4, abs=2e-6) for row in metrics)
-    assert all(largest_difference(alone, one, gradients=False) < 1e-6 for one in models)
+    assert all(largest_difference(alone, model, gradients=False) < 1e-6 for model in models)
 
 
 def test_a_step_that_is_not_finite_on_one_process_is_skipped_by_all(update):
@@ -178,8 +178,10 @@ def sequence(length: int) -> TokenSequence:
     return TokenSequence("t", "a", 0, None, (length,) * length, generated, (0.0,) * length, 0.0)
 
 
-def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple[list[int], float]]:
-    return [([len(one.token_ids) for one in part], factor) for part, factor in made]
+def lengths(
+    batches: Sequence[tuple[Sequence[TokenSequence], float]],
+) -> list[tuple[list[int], float]]:
+    return [([len(sequence.token_ids) for sequence in part], factor) for part, factor in batches]
 
 
 def test_sequences_are_dealt_out_by_length_and_equal_ones_together():
@@ -205,20 +207,20 @@ def test_with_weights_in_parts_all_make_as_many_passes():
 @pytest.mark.parametrize("count", (1, 2, 3, 7))
 def test_work_is_spread_in_whole_items_and_comes_back_in_order(count):
     every = threads(count)
-    shares = [list(one.local_shard(range(5))) for one in every]
+    shares = [list(process.local_shard(range(5))) for process in every]
     assert sum(shares, []) == [0, 1, 2, 3, 4]
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     double = partial(
         Processes.map_sharded, items=range(5), function=lambda own: [2 * n for n in own]
     )
-    assert together([partial(double, one) for one in every]) == [[0, 2, 4, 6, 8]] * count
+    assert together([partial(double, process) for process in every]) == [[0, 2, 4, 6, 8]] * count
 
 
 def test_what_the_main_process_does_is_done_once_and_known_to_all():
     finished = []
     every = threads(3)
     results = together(
-        [partial(one.main, lambda: finished.append(1) or len(finished)) for one in every]
+        [partial(process.main, lambda: finished.append(1) or len(finished)) for process in every]
     )
     assert results == [1, 1, 1] and finished == [1]
 
@@ -227,9 +229,9 @@ def test_what_fails_on_the_main_process_ends_the_others():
     def fail():
         raise OSError("disk full")
 
-    def outcome(one):
+    def outcome(process):
         try:
-            one.main(fail)
+            process.main(fail)
         except BaseException as error:
             return error
 
@@ -241,9 +243,10 @@ def test_what_fails_on_the_main_process_ends_the_others():
 def test_counts_are_summed_and_a_flag_of_one_is_known_to_all():
     every = threads(2)
     counts = ({"replays": 2.0}, {"replays": 3.0, "other": 1.0})
-    totals = together([partial(one.total, each) for one, each in zip(every, counts, strict=True)])
+    pairs = zip(every, counts, strict=True)
+    totals = together([partial(process.total, count) for process, count in pairs])
     assert totals == [{"replays": 5.0, "other": 1.0}] * 2
-    assert together([partial(one.any, one.rank == 1) for one in every]) == [True, True]
+    assert together([partial(process.any, process.rank == 1) for process in every]) == [True, True]
     assert SINGLE_PROCESS.total({"replays": 2.0}) == {"replays": 2.0} and not SINGLE_PROCESS.any(
         False
     )

@@ -58,8 +58,8 @@ def mesh(tmp_path):
 
 def test_layers_are_those_of_the_settings_or_of_the_model():
     assert sharding.layer_names(Model(), PLUGIN) == {"Layer"}
-    named = SimpleNamespace(transformer_cls_names_to_wrap=["Linear"])
-    assert sharding.layer_names(Model(), named) == {"Linear"}
+    plugin = SimpleNamespace(transformer_cls_names_to_wrap=["Linear"])
+    assert sharding.layer_names(Model(), plugin) == {"Linear"}
     assert sharding.layer_names(torch.nn.Linear(1, 1), PLUGIN) == set()
 
 
@@ -95,8 +95,8 @@ def test_a_full_state_is_whole_and_goes_back_into_shards(mesh):
     assert full["model"]["head.weight"] is full["model"]["embedding.weight"]
     # The main process alone has them.
     processes.rank = 1
-    left = processes.full_state({"model": model.state_dict(keep_vars=True), "step": 1})
-    assert left["step"] == 1 and all(value.is_meta for value in left["model"].values())
+    rest = processes.full_state({"model": model.state_dict(keep_vars=True), "step": 1})
+    assert rest["step"] == 1 and all(value.is_meta for value in rest["model"].values())
     # Of another shape, or with no name there: as it is.
     others = {"head.weight": torch.zeros(()), "other": torch.zeros(2)}
     back = processes.shard_like(full["model"] | others, model.state_dict())
@@ -120,8 +120,8 @@ def test_under_autocast_weights_come_together_in_bfloat16_and_are_kept_in_float3
 
 
 def test_what_accelerate_was_told_goes_before_our_own_precision(mesh):
-    told = SimpleNamespace(**{**vars(PLUGIN), "mixed_precision_policy": MixedPrecisionPolicy()})
+    plugin = SimpleNamespace(**{**vars(PLUGIN), "mixed_precision_policy": MixedPrecisionPolicy()})
     model = Model()
-    sharding.shard(model, told, mesh, autocast=True)
+    sharding.shard(model, plugin, mesh, autocast=True)
     with torch.no_grad(), sharding.unshard([model]):
         assert model.layers[0].weight.dtype == torch.float32

@@ -57,8 +57,8 @@ def test_shards_leave_tensors_without_data_behind(state, mesh):
     assert list(shards) == ["0", "1"] and all(
         isinstance(value, DTensor) for value in shards.values()
     )
-    left = rest["model"]["weight"], rest["optimizer"][0][0]
-    assert [(one.device.type, one.shape, one.dtype) for one in left] == [
+    tensors = rest["model"]["weight"], rest["optimizer"][0][0]
+    assert [(tensor.device.type, tensor.shape, tensor.dtype) for tensor in tensors] == [
         ("meta", (3, 2), torch.float32),
         ("meta", (2,), torch.bfloat16),
     ]
@@ -73,21 +73,23 @@ def test_a_sharded_state_comes_back_bit_for_bit(tmp_path, state, mesh, whole):
     folder = tmp_path / "checkpoints"
     path = checkpoint.save(folder, 1, state, processes=Sharded(mesh))
     assert [path.name for path in folder.iterdir()] == ["step_00000001"]
-    assert sorted(one.name for one in (path / "shards").iterdir()) == [".metadata", "__0_0.distcp"]
+    shards = sorted(shard.name for shard in (path / "shards").iterdir())
+    assert shards == [".metadata", "__0_0.distcp"]
     back = checkpoint.load(path) if whole else checkpoint.load(path, Sharded(mesh))
     (moment, step), name = back["optimizer"]
     assert (step, name) == (3, "adamw") and torch.equal(back["model"]["bias"], MOMENT)
-    for one, expected in ((back["model"]["weight"], WEIGHT), (moment, MOMENT)):
-        assert isinstance(one, DTensor) != whole
-        assert torch.equal(one if whole else one.full_tensor(), expected)
+    for tensor, expected in ((back["model"]["weight"], WEIGHT), (moment, MOMENT)):
+        assert isinstance(tensor, DTensor) != whole
+        assert torch.equal(tensor if whole else tensor.full_tensor(), expected)
 
 
 def test_without_shards_nothing_more_is_written(tmp_path, mesh):
-    one, other = tmp_path / "one", tmp_path / "other"
-    for folder, processes in ((one, Processes()), (other, Sharded(mesh))):
+    plain, sharded = tmp_path / "one", tmp_path / "other"
+    for folder, processes in ((plain, Processes()), (sharded, Sharded(mesh))):
         checkpoint.save(folder, 1, {"weight": WEIGHT}, processes=processes)
     files = [
-        sorted(path.relative_to(folder) for path in folder.rglob("*")) for folder in (one, other)
+        sorted(path.relative_to(folder) for path in folder.rglob("*"))
+        for folder in (plain, sharded)
     ]
     assert files[0] == files[1]
 

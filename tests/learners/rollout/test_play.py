@@ -371,8 +371,8 @@ def test_the_outcome_of_an_environment_whose_agents_end_at_different_times_is_th
 
 def test_observations_may_be_dicts_with_other_limits():
     class Limited(Countdown):
-        def _wrapped(self, texts, left):
-            return {a: {"text": t, "tokens_left": left} for a, t in texts.items()}
+        def _wrapped(self, texts, remaining):
+            return {a: {"text": t, "tokens_left": remaining} for a, t in texts.items()}
 
         def reset(self, seed=None, options=None):
             texts, infos = super().reset(seed, options)

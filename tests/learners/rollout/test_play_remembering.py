@@ -25,8 +25,8 @@ class Count:
         self.read = self.padded = 0
         policy.model.base_model.register_forward_pre_hook(self._add, with_kwargs=True)
 
-    def _add(self, _, arguments, named) -> None:
-        ids, mask = named["input_ids"], named["attention_mask"]
+    def _add(self, _, arguments, keywords) -> None:
+        ids, mask = keywords["input_ids"], keywords["attention_mask"]
         self.padded += ids.numel()
         self.read += ids.numel() if mask is None else int(mask[:, -ids.shape[1] :].sum())
 

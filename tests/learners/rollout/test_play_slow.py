@@ -75,6 +75,6 @@ def test_who_stops_waiting_does_not_wait_for_a_step(slow, monkeypatch):
     assert time.monotonic() - start_time < 30
     # The end of the program waits for threads that are no daemons.
     monkeypatch.undo()
-    stepping = [one for one in threading.enumerate() if one.name.endswith("(work)")]
+    stepping = [thread for thread in threading.enumerate() if thread.name.endswith("(work)")]
     assert stepping and all(sequence.daemon for sequence in stepping)
     waited.set()

@@ -46,8 +46,8 @@ class Plain(ParallelEnv[str, Any, Any]):
         alive, self.round = list(self.agents), self.round + 1
         over = self.round == 2
         self.agents = [] if over else alive
-        paid, told = dict.fromkeys(alive, self.paid()), dict.fromkeys(alive, over)
-        return self.shown(), paid, told, dict.fromkeys(alive, False), self.infos()
+        paid, terminated = dict.fromkeys(alive, self.paid()), dict.fromkeys(alive, over)
+        return self.shown(), paid, terminated, dict.fromkeys(alive, False), self.infos()
 
     def shown(self):
         return dict.fromkeys(self.possible_agents, f"round {self.round}")

@@ -89,7 +89,8 @@ def test_equal_sequences_go_through_the_model_once_and_count_each(make_model, ar
     expected = naive(model, repeated)
     target = gradients(model, (weights * expected).sum())
     model.register_forward_pre_hook(
-        lambda _, arguments, named: rows_read.append(len(named["input_ids"])), with_kwargs=True
+        lambda _, arguments, keywords: rows_read.append(len(keywords["input_ids"])),
+        with_kwargs=True,
     )
     logprobs = current_logprobs(model, repeated)
     assert rows_read == [2]

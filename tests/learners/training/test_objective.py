@@ -327,7 +327,7 @@ def test_the_share_of_ratios_that_are_not_one_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "words"),
     [
         (
             {"importance_sampling_level": "gspo"},
@@ -362,8 +362,8 @@ def test_the_share_of_ratios_that_are_not_one_is_told() -> None:
         ),
     ],
 )
-def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:
-    with pytest.raises((SettingError, UnknownNameError), match=named):
+def test_a_wrong_setting_is_refused_by_name(settings: dict, words: str) -> None:
+    with pytest.raises((SettingError, UnknownNameError), match=words):
         Objective(**settings)
 
 
@@ -373,7 +373,7 @@ def test_a_kl_needs_a_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "named"),
+    ("changed", "words"),
     [
         ({"current_logprobs": torch.zeros(3)}, "current_logprobs"),
         ({"current_logprobs": torch.zeros(0, 3)}, "at least one sequence"),
@@ -385,7 +385,7 @@ def test_a_kl_needs_a_reference() -> None:
         ({"divisor": 0}, "divisor"),
     ],
 )
-def test_a_wrong_shape_is_refused_by_name(changed: dict, named: str) -> None:
+def test_a_wrong_shape_is_refused_by_name(changed: dict, words: str) -> None:
     right = {
         "current_logprobs": torch.zeros(2, 3),
         "behavior_logprobs": torch.zeros(2, 3),
@@ -393,5 +393,5 @@ def test_a_wrong_shape_is_refused_by_name(changed: dict, named: str) -> None:
         "advantages": torch.zeros(2),
     }
     LossInputs(**right)
-    with pytest.raises(SettingError, match=named):
+    with pytest.raises(SettingError, match=words):
         LossInputs(**(right | changed))

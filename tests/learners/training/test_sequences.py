@@ -247,13 +247,13 @@ def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, p
 
 def mixed_episode() -> Episode:
     """Make an episode in which an agent speaks, is given a message, and is silent."""
-    spoken, quoted, silent = (
+    loud, quoted, silent = (
         turn("a", 0, (1,), (3, END)),
         turn("a", 1, (2,), (4, END)),
         turn("a", 2, (6,), (SILENCE, END)),
     )
     turns = (
-        replace(spoken, message="three"),
+        replace(loud, message="three"),
         replace(quoted, message="four", trained=False),
         silent,
     )
@@ -271,13 +271,13 @@ def test_a_message_that_was_given_between_two_replies_is_context() -> None:
 
 def test_an_episode_is_silent_only_without_any_message_of_its_own() -> None:
     played = mixed_episode()
-    spoken, quoted, silent = played.turns
+    loud, quoted, silent = played.turns
     cases = [
-        ((spoken, quoted, silent), False),
+        ((loud, quoted, silent), False),
         ((quoted, silent), True),
-        ((silent, spoken), False),
+        ((silent, loud), False),
         ((silent, silent), True),
-        ((spoken, spoken), False),
+        ((loud, loud), False),
     ]
     for turns, is_silent in cases:
         numbered = tuple(replace(t, round=number) for number, t in enumerate(turns))

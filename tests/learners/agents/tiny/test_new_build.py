@@ -58,11 +58,11 @@ def test_weights_are_a_function_of_the_seed_alone(tiny_tokenizer):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    one, same, other = (build_model(tiny_tokenizer, SMALL, seed) for seed in (1, 1, 2))
+    first, same, other = (build_model(tiny_tokenizer, SMALL, seed) for seed in (1, 1, 2))
     assert torch.equal(torch.rand(2), expected)
-    for name, tensor in one.state_dict().items():
+    for name, tensor in first.state_dict().items():
         assert torch.equal(tensor, same.state_dict()[name])
-    assert not torch.equal(one.lm_head.weight, other.lm_head.weight)
+    assert not torch.equal(first.lm_head.weight, other.lm_head.weight)
 
 
 def test_the_model_has_the_shape_asked_for_and_ties_its_ends(tiny_tokenizer):

@@ -28,8 +28,8 @@ class Deck:
 
     def _one(self, request: Request, greedy: bool) -> Reply:
         round = len(request.history)
-        said = tuple(reply.message for reply in request.history)
-        self.asked.append((request.agent, round, said, greedy))
+        messages = tuple(reply.message for reply in request.history)
+        self.asked.append((request.agent, round, messages, greedy))
         message = "left right" if greedy else self.decks[request.agent][round].pop(0)
         return Reply(message, (5,), (len(message) + 1, 7), (-0.5, -0.5))
 
@@ -121,17 +121,18 @@ def test_candidates_are_compared_with_those_of_their_agent_and_round(groups):
     ]
 
     def advantages(round: int, agent: str) -> list[float]:
-        of_round = [one for group in sequences[3 * round : 3 * round + 3] for one in group]
-        return [one.advantage for one in of_round if one.agent == agent]
+        groups = sequences[3 * round : 3 * round + 3]
+        of_round = [sequence for group in groups for sequence in group]
+        return [sequence.advantage for sequence in of_round if sequence.agent == agent]
 
     # Round 0, what all are paid later drops out. x costs 2, 1, 1: the mean is -4/3.
     assert advantages(0, "x_0") == pytest.approx([-2 / 3, 1 / 3, 1 / 3])
     # Round 1: z is paid -1, 6 - 3 and 6 - 2; the mean is 2.
     assert advantages(1, "z_0") == pytest.approx([-3.0, 1.0, 2.0])
-    later = [one for group in sequences[3:] for one in group]
-    assert {one.round for one in later} == {1}
+    later = [sequence for group in sequences[3:] for sequence in group]
+    assert {sequence.round for sequence in later} == {1}
     # What was said before is context.
-    assert all(one.generated == (False, False, False, False, True, True) for one in later)
+    assert all(sequence.generated == (False, False, False, False, True, True) for sequence in later)
 
 
 @pytest.mark.parametrize(("credit", "goes_on"), [("own", ""), ("team", "left right 3 4 5 6 7")])

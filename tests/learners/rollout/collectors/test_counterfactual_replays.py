@@ -112,4 +112,5 @@ def test_a_round_is_played_again_if_somebody_spoke_or_thought_in_it():
     )
     episode = Episode(task="t", turns=turns, rewards={"x_0": (0.0,) * 3, "y_0": (0.0,) * 3})
     replays = spoken_rounds(Start(0), episode)
-    assert [(one.round, set(one.speakers)) for one in replays] == [(0, {"y_0"}), (1, {"x_0"})]
+    speakers = [(replay.round, set(replay.speakers)) for replay in replays]
+    assert speakers == [(0, {"y_0"}), (1, {"x_0"})]

@@ -167,8 +167,8 @@ def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch
 
 def test_what_others_say_is_context():
     turns = (Turn("a_0", 0, "x"), Turn("b_0", 0, "y"))
-    kept = train_only(Episode("t", turns, {}), {"b_0"})
-    assert [turn.trained for turn in kept.turns] == [False, True]
+    changed = train_only(Episode("t", turns, {}), {"b_0"})
+    assert [turn.trained for turn in changed.turns] == [False, True]
 
 
 @pytest.fixture
@@ -189,7 +189,8 @@ def recorded(tmp_path, env, policy):
 
 def test_recorded_episodes_are_said_again_in_the_policys_own_tokens(recorded, env, team, policy):
     groups = Recorded(recorded())([env], team, STARTS * 4, 2, seed=0)
-    demonstration = {one.task: one for one in play([env], oracle(env, policy), STARTS, seed=0)}
+    episodes = play([env], oracle(env, policy), STARTS, seed=0)
+    demonstration = {episode.task: episode for episode in episodes}
     assert len(groups) == 8 and {group.task for group in groups} == demonstration.keys()
     for group in groups:
         (taught,) = group.episodes
