@@ -89,12 +89,12 @@ def whole(tensor: Any) -> Any:
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
-def largest(one: list[Any], other: list[Any]) -> float:
+def largest(models: list[Any], others: list[Any]) -> float:
     """Return the largest difference between tensors."""
     # Whole again, weights in parts are on the CPU.
     pairs = [
         (first.cpu(), right.cpu())
-        for first, right in zip(one, other, strict=True)
+        for first, right in zip(models, others, strict=True)
         if first is not None
     ]
     return max(float((first - right).abs().max()) for first, right in pairs)

@@ -38,11 +38,11 @@ def players():
 def test_the_credit_of_a_message_is_what_its_words_changed_and_not_its_act(players):
     (group,) = silence()(*players, [Start(0)], 2, seed=0)
     turns = group.episodes[0].turns
-    (spoken,) = [turn for turn in turns if turn.message and turn.round == 1]
-    assert (spoken.agent, spoken.act) == ("fisher_0", "> next fisher_4")
+    (turn_of_round,) = [turn for turn in turns if turn.message and turn.round == 1]
+    assert (turn_of_round.agent, turn_of_round.act) == ("fisher_0", "> next fisher_4")
     # Heard by four, the stock lasts: 50 units a month, of 120 each. Unheard, the four want 80 and
     # the first 10 of 100: 90 units in all instead of 50. Three tokens cost 1/120 each.
-    assert spoken.credit == pytest.approx(((50 - 90) / 120, 3 / 120), rel=1e-9)
+    assert turn_of_round.credit == pytest.approx(((50 - 90) / 120, 3 / 120), rel=1e-9)
     assert all(turn.credit == (0.0, 0.0) for turn in turns if not turn.message)
 
 
@@ -50,7 +50,7 @@ def test_the_worth_of_beginnings_keeps_the_act_too(players):
     starts = [Start(0)]
     episodes = play(*players, starts, seed=0, greedy=True)
     result, _ = worths(players, starts, episodes, players.environments[0].tokenize)
-    first = next(one for one in result if one.turn.round == 1)
+    first = next(message for message in result if message.turn.round == 1)
     assert len(first.pieces) == 3
     # A worth holds no price; only the whole proposal is understood.
     assert first.team[1] == 0.0

@@ -50,8 +50,8 @@ def test_the_architectures_of_agent_scaling_share_out_the_budget_over_their_turn
 
 def test_helpers_of_a_hybrid_hear_one_another_and_then_the_hub_hears_them():
     env = OmegaConf.load(EXTRAS_CONF / "entry" / "hybrid.yaml").env
-    hears, ring, told = hearing_by_round(env.topology, agent_names(env.team))
-    assert hears == told and set(told["solver_0"]) == {"helper_0", "helper_1", "helper_2"}
+    hears, ring, hearing = hearing_by_round(env.topology, agent_names(env.team))
+    assert hears == hearing and set(hearing["solver_0"]) == {"helper_0", "helper_1", "helper_2"}
     assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_2")
 
 
@@ -91,8 +91,8 @@ def test_four_ways_to_plan_move_the_boxes_of_a_grid(run, tmp_path):
 def test_characters_and_their_controls_have_equally_many_words():
     def words_of(name):
         entry = OmegaConf.load(EXTRAS_CONF / "entry" / f"{name}.yaml")
-        told = [entry.say] if isinstance(entry.say, str) else entry.say
-        return {len(split_words(text)) for text in told}
+        texts = [entry.say] if isinstance(entry.say, str) else entry.say
+        return {len(split_words(text)) for text in texts}
 
     names = ("personas", "persona_shared", "persona_padded")
     assert [words_of(name) for name in names] == [{20}] * len(names)

@@ -83,7 +83,7 @@ PACKAGES = ("optimizer/adamw8bit",)
 def groups_of(program: str) -> set[str]:
     """Return the groups of a program's choices."""
     listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
-    names = [next(iter(one)) for one in listed if isinstance(one, dict)]
+    names = [next(iter(entry)) for entry in listed if isinstance(entry, dict)]
     return {name.removeprefix("override ").removeprefix("optional ") for name in names}
 
 
@@ -94,10 +94,10 @@ def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
     if target == "laconic.envs.make":
         # The settings of an environment, and those of worlds, which share no name with them.
         makers += [*map(worlds.world, worlds.names()), WorldEnv, DialogueEnv]
-    known: dict[str, inspect.Parameter] = {}
+    parameters: dict[str, inspect.Parameter] = {}
     for maker in reversed(makers):
-        known |= inspect.signature(maker).parameters
-    return known
+        parameters |= inspect.signature(maker).parameters
+    return parameters
 
 
 def choice(option: str) -> list[str]:
@@ -122,18 +122,21 @@ COMBINATIONS = [
 
 
 def covering() -> list[Any]:
-    """All combinations, slow but for one of each option: with one program it mostly does with all.
+    """Return all combinations; all are slow except one of each option.
+
+    An option that works with one program mostly works with all.
 
     Programs take turns within a group, so that a large group is tried with each of them.
     """
-    given: dict[str, str] = {}
+    program_of: dict[str, str] = {}
     for option in OPTIONS:
-        programs = [program for program, one in COMBINATIONS if one == option]
-        before = [one for one in given if one.rpartition("/")[0] == option.rpartition("/")[0]]
-        given[option] = programs[len(before) % len(programs)]
+        programs = [program for program, choice in COMBINATIONS if choice == option]
+        group = option.rpartition("/")[0]
+        earlier = [choice for choice in program_of if choice.rpartition("/")[0] == group]
+        program_of[option] = programs[len(earlier) % len(programs)]
     return [
-        pytest.param(program, option, marks=() if given[option] == program else pytest.mark.slow)
-        for program, option in COMBINATIONS
+        pytest.param(*pair, marks=() if program_of[pair[1]] == pair[0] else pytest.mark.slow)
+        for pair in COMBINATIONS
     ]
 
 
@@ -172,32 +175,33 @@ def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, Mapping):
         if "_target_" in value:
             yield value
-        for one in value.values():
-            yield from nodes(one)
+        for inner in value.values():
+            yield from nodes(inner)
 
 
 def what_makes(option: str) -> dict[str, Any]:
-    """What an option says if it builds on another one, and what those it builds on say; else {}.
+    """Return the settings of an option that builds on others, and theirs; {} for any other.
 
     An option without a `_target_` of its own says only what makes it differ, on purpose; one with
     may say so of others that are parts of it (`/agent@members.solver: tiny`).
     """
-    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(YAMLS[option]))
-    defaults = said.pop("defaults", [])
-    if "_target_" in said:
+    settings: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(YAMLS[option]))
+    defaults = settings.pop("defaults", [])
+    if "_target_" in settings:
         parts = [
             key.partition("@")[2] for entry in defaults if isinstance(entry, dict) for key in entry
         ]
         differs = OmegaConf.create()
         for part in filter(None, parts):
-            OmegaConf.update(differs, part, OmegaConf.select(OmegaConf.create(said), part) or {})
+            own = OmegaConf.select(OmegaConf.create(settings), part)
+            OmegaConf.update(differs, part, own or {})
         return OmegaConf.to_container(differs)
     listed = [entry for entry in defaults if isinstance(entry, str)]
-    names = [one.removesuffix("@_here_") for one in listed if one != "_self_"]
+    names = [entry.removesuffix("@_here_") for entry in listed if entry != "_self_"]
     group = option.rpartition("/")[0]
     # Options of its own group are named without it.
     parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
-    return OmegaConf.to_container(OmegaConf.merge(*parents, said))
+    return OmegaConf.to_container(OmegaConf.merge(*parents, settings))
 
 
 def lies_in(option: str) -> str:
@@ -220,12 +224,13 @@ def leave_out(cfg: dict[str, Any], where: str, settings: Mapping[str, Any]) -> N
 def chosen_in(program: str, option: str) -> set[str]:
     """Return the options that a program composes if one of them is given."""
     listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
-    usual = {group: name for one in listed if isinstance(one, dict) for group, name in one.items()}
+    entries = [entry for entry in listed if isinstance(entry, dict)]
+    usual = {group: name for entry in entries for group, name in entry.items()}
     group, _, name = option.rpartition("/")
     # What an option needs may choose others.
-    needed = dict(one.split("=") for one in NEEDS.get(option, []) if "." not in one)
+    needed = dict(need.split("=") for need in NEEDS.get(option, []) if "." not in need)
     options = {f"{group}/{name}" for group, name in {**usual, **needed, group: name}.items()}
-    return {one for one in options if one in YAMLS}
+    return {name for name in options if name in YAMLS}
 
 
 def plain(value: Any) -> Any:
@@ -234,15 +239,15 @@ def plain(value: Any) -> Any:
 
 
 def check_defaults(composed: Any, program: str, option: str = "") -> None:
-    """A yaml restates the defaults of its constructors."""
+    """Check that a yaml restates the defaults of its constructors."""
     cfg = OmegaConf.to_container(composed)
     # What a program's own yaml says of a chosen option is meant to differ from that option.
     own = OmegaConf.to_container(OmegaConf.load(YAMLS[program]))
     for group in groups_of(program) & own.keys() & cfg.keys():
         for name in own[group]:
             del cfg[group][name]
-    for one in chosen_in(program, option):
-        leave_out(cfg, lies_in(one), what_makes(one))
+    for chosen in chosen_in(program, option):
+        leave_out(cfg, lies_in(chosen), what_makes(chosen))
     for node in nodes(cfg):
         target = node["_target_"]
         parameters = parameters_of(target)

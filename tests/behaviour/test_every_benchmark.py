@@ -47,7 +47,7 @@ def settings(benchmark: Benchmark) -> Any:
 
 
 MODES = [pytest.param("full", marks=pytest.mark.slow), "split"]
-"""What takes seconds is tried where statements are dealt out, which full information is a case of.
+"""Benchmarks that take seconds are tried with dealt statements, which covers full information.
 
 PettingZoo's tests play every benchmark with full information by default."""
 

@@ -65,19 +65,19 @@ def drawn(name: str, generator: np.random.Generator) -> dict:
 @pytest.mark.parametrize("name", WORLDS)
 def test_twice_the_price_doubles_the_cost_and_leaves_the_task_reward(name, kind):
     generator = np.random.default_rng(len(name))
-    spoken = 0.0
+    total_cost = 0.0
     for _ in range(SOME_DRAWS if name == "commons" else DRAWS):
         settings = drawn(name, generator)
         cheap, dear = (played(name, settings, price, kind) for price in (0.5, 1.0))
-        for one, other in zip(cheap, dear, strict=True):
-            assert [turn.message for turn in one.turns] == [turn.message for turn in other.turns]
-            paid, twice = credit(kind)(one), credit(kind)(other)
+        for first, second in zip(cheap, dear, strict=True):
+            assert [turn.message for turn in first.turns] == [turn.message for turn in second.turns]
+            paid, twice = credit(kind)(first), credit(kind)(second)
             for agent, task in paid.task.items():
                 assert twice.task[agent] == pytest.approx(task, abs=1e-9)
                 cost = np.array(paid.cost[agent])
                 assert twice.cost[agent] == pytest.approx(2 * cost, abs=1e-9)
-                spoken += np.abs(cost).sum()
-    assert spoken > 0
+                total_cost += np.abs(cost).sum()
+    assert total_cost > 0
 
 
 @pytest.mark.parametrize("name", WORLDS)

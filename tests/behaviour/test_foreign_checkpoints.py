@@ -53,7 +53,7 @@ def saved(value, tmp_path):
 
 @pytest.fixture
 def refused(run, small, folder):
-    """Goes on with the run; what it said, after checking that nothing was lost."""
+    """Return a function that resumes the run, checks that nothing is lost and returns the error."""
 
     def resume() -> str:
         places = [folder / name for name in NAMES]
@@ -84,7 +84,7 @@ def test_a_pickled_object_is_not_called(refused, folder, tmp_path, form):
 
 
 AGAIN = pytest.mark.slow
-"""Of what one check refuses: another wrong value."""
+"""Mark of another wrong value that the same check refuses."""
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_weights_of_another_shape_are_one_line(refused, folder, tmp_path):
         if isinstance(value, torch.Tensor):
             return value[..., :1].clone() if value.dim() > 1 else value
         if isinstance(value, dict):
-            return {key: smaller(one) for key, one in value.items()}
-        return [smaller(one) for one in value] if isinstance(value, list) else value
+            return {key: smaller(inner) for key, inner in value.items()}
+        return [smaller(inner) for inner in value] if isinstance(value, list) else value
 
     put(folder, saved(smaller(torch.load(place, weights_only=True)), tmp_path))
     assert "has another form than this run (RuntimeError: " in refused()

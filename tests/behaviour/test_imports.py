@@ -88,13 +88,13 @@ def _file_graph() -> dict[str, set[str]]:
             if module in names
         }
         # `from package import module` names the package too, of which only the module is used.
-        used = {one for one in results if one.stem != "__init__" or not _parts_of(one, results)}
-        graph[_shown(file)] = {_shown(one) for one in used if one != file}
+        used = {path for path in results if path.stem != "__init__" or not _parts_of(path, results)}
+        graph[_shown(file)] = {_shown(path) for path in used if path != file}
     return graph
 
 
 def _parts_of(package: Path, result: set[Path]) -> set[Path]:
-    return {one for one in result if one != package and package.parent in one.parents}
+    return {file for file in result if file != package and package.parent in file.parents}
 
 
 def _shown(path: Path) -> str:
@@ -107,7 +107,7 @@ def _folder_graph(files: Mapping[str, set[str]]) -> dict[str, set[str]]:
     for file, imported in files.items():
         folder = Path(file).parent
         others = graph.setdefault(folder.as_posix(), set())
-        for other in (Path(one).parent for one in imported):
+        for other in (Path(path).parent for path in imported):
             if not (folder.is_relative_to(other) or other.is_relative_to(folder)):
                 others.add(other.as_posix())
     return graph
@@ -128,9 +128,9 @@ def _check_circles(graph: dict[str, set[str]], edges: set[Edge]) -> None:
         for file, others in graph.items()
     }
     assert _circle(rest) == []
-    for one, other in sorted(edges):
-        assert other in graph.get(one, ()), f"take {one} -> {other} off the list"
-        assert _circle({**rest, one: rest[one] | {other}}), f"take {one} -> {other} off the list"
+    for file, other in sorted(edges):
+        assert other in graph.get(file, ()), f"take {file} -> {other} off the list"
+        assert _circle({**rest, file: rest[file] | {other}}), f"take {file} -> {other} off the list"
 
 
 def test_there_is_something_to_read():

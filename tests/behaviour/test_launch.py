@@ -29,7 +29,7 @@ LAUNCH = ROOT / "experiments" / "launch"
 
 
 class Two(Processes):
-    """The second of two processes, of which the first one has `said`."""
+    """The second of two processes; the first one sends `said`."""
 
     rank, count = 1, 2
 
@@ -101,7 +101,7 @@ def test_the_page_finds_the_settings_from_any_folder(tmp_path):
 def test_the_settings_are_packed_into_a_wheel():
     packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     patterns = packed["package-data"]["laconic.experiments"]
-    paths = {path for one in patterns for path in LAUNCH.parent.glob(one)}
+    paths = {path for pattern in patterns for path in LAUNCH.parent.glob(pattern)}
     assert set(LAUNCH.iterdir()) <= paths
 
 

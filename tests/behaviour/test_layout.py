@@ -52,7 +52,7 @@ def test_every_test_stands_where_a_module_stands(floor):
         names = {path.stem for path in package.iterdir()} | {package.name}
         # `test_<module>.py`, or `test_<module>_<aspect>.py` where one file would be too long.
         name = test.stem.removeprefix("test_")
-        if not any(name == one or name.startswith(f"{one}_") for one in names):
+        if not any(name == stem or name.startswith(f"{stem}_") for stem in names):
             lost.append(str(test.relative_to(ROOT)))
     assert lost == []
 
@@ -81,12 +81,12 @@ def checks(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> bool:
         return True
     if isinstance(node, ast.If):
         return any(map(checks, node.body)) and any(map(checks, node.orelse))
-    inner = [one for name in ("body", "finalbody") for one in getattr(node, name, [])]
+    inner = [statement for name in ("body", "finalbody") for statement in getattr(node, name, [])]
     return any(map(checks, inner))
 
 
 def asserts(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Assert) for one in ast.walk(node))
+    return any(isinstance(part, ast.Assert) for part in ast.walk(node))
 
 
 def test_no_test_checks_something_only_under_a_condition() -> None:

@@ -12,7 +12,7 @@ ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.s
 
 
 @pytest.mark.parametrize(
-    "method", [*METHODS, *(pytest.param(one, marks=pytest.mark.slow) for one in LIKE_OTHERS)]
+    "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LIKE_OTHERS)]
 )
 def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
     folder = tmp_path / "run"
@@ -55,7 +55,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "words"), BAD, ids=lambda one: " ".join(one[:2]))
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=lambda values: " ".join(values[:2]))
 def test_a_combination_that_cannot_work_fails_at_the_start_and_says_what_to_change(
     run, small, tmp_path, arguments, words
 ):

@@ -95,7 +95,7 @@ def install(python, wheel):
 def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
-    assert {one for one in tops if not one.endswith(".dist-info")} == {"laconic"}
+    assert {name for name in tops if not name.endswith(".dist-info")} == {"laconic"}
     held = [
         path.relative_to(clone).as_posix()
         for part in PARTS
@@ -103,10 +103,10 @@ def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
         if path.is_file()
     ]
     # How the shipped policy was made is told in the repository.
-    paths = {f"learners/agents/tiny/{one}" for one in ("RECIPE.md", "recipe.yaml", "log.jsonl")}
-    assert {one for one in held if f"laconic/{one}" not in names} <= paths
+    paths = {f"learners/agents/tiny/{file}" for file in ("RECIPE.md", "recipe.yaml", "log.jsonl")}
+    assert {file for file in held if f"laconic/{file}" not in names} <= paths
     assert "laconic/py.typed" in names and "laconic/__main__.py" in names
-    kinds = {Path(one).suffix for one in held}
+    kinds = {Path(file).suffix for file in held}
     assert {".py", ".yaml", ".jinja", ".safetensors", ".json"} <= kinds
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
@@ -114,7 +114,8 @@ def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
 @pytest.mark.slow
 def test_a_project_that_is_laid_out_like_pymarl_imports_both(python, tmp_path):
     main = f"import envs, learners\nassert envs.MINE and learners.MINE\n{USE}"
-    mine = {f"src/{one}/__init__.py": "MINE = True\n" for one in ("envs", "learners", "runners")}
+    packages = ("envs", "learners", "runners")
+    mine = {f"src/{package}/__init__.py": "MINE = True\n" for package in packages}
     write(tmp_path, {**mine, "src/main.py": main})
     assert call(python, "main.py", cwd=tmp_path / "src") == "played laconic.envs\n"
 
@@ -154,11 +155,11 @@ def test_a_package_called_envs_is_installed_before_or_after_ours(python, wheel, 
 def test_the_cells_of_a_notebook_run_beside_folders_of_the_same_names(python, tmp_path):
     # Without nbclient the cells are run one after the other by python, in the notebook's folder.
     cells = ["import envs", USE, "print(env.possible_agents[0], envs.MINE)"]
-    notebook = {"cells": [{"cell_type": "code", "source": one} for one in cells]}
+    notebook = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
     files = {"notebook.ipynb": json.dumps(notebook), "envs/__init__.py": "MINE = True\n"}
     write(tmp_path, files)
     read = json.loads((tmp_path / "notebook.ipynb").read_text())["cells"]
-    script = "\n".join(one["source"] for one in read if one["cell_type"] == "code")
+    script = "\n".join(cell["source"] for cell in read if cell["cell_type"] == "code")
     output = call(python, "-c", script, cwd=tmp_path)
     assert re.fullmatch(r"played laconic\.envs\n\w+_\d+ True\n", output)
 

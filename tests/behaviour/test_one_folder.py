@@ -80,6 +80,6 @@ def test_a_hangup_ends_a_run_in_good_order(processes, small, tmp_path):
 @pytest.mark.parametrize("name", sorted(configs("*.yaml")))
 def test_two_runs_of_one_second_have_folders_of_their_own(name):
     hydra = OmegaConf.to_container(OmegaConf.load(configs("*.yaml")[name]).hydra, resolve=False)
-    folders = [hydra[one]["dir"] for one in ("run", "sweep") if one in hydra]
+    folders = [hydra[kind]["dir"] for kind in ("run", "sweep") if kind in hydra]
     # Microseconds are in the name.
     assert folders and all(path.endswith("-%f}") for path in folders)

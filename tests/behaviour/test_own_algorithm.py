@@ -82,10 +82,10 @@ def test_its_state_has_every_policy(my_package, policy_folder):
         )
         return BestOfGroup(policies, partial(torch.optim.AdamW, lr=0.1))
 
-    one, other = learner(), learner()
-    for number, policy in enumerate(one.policies):
+    first, second = learner(), learner()
+    for number, policy in enumerate(first.policies):
         with torch.no_grad():
             next(iter(policy.model.parameters())).fill_(float(number))
-    other.load_state_dict(one.state_dict())
-    values = [float(next(iter(p.model.parameters())).detach().mean()) for p in other.policies]
+    second.load_state_dict(first.state_dict())
+    values = [float(next(iter(p.model.parameters())).detach().mean()) for p in second.policies]
     assert values == [0.0, 1.0, 2.0, 3.0]

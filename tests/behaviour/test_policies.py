@@ -35,7 +35,7 @@ def state_of(folder: Path) -> dict:
 
 
 def assert_resumes(run, command: list[str], whole: Path, cut: Path, timeless) -> None:
-    """A run that lost its last step goes on to the very same end."""
+    """Check that a run that lost its last step continues to the same end."""
     shutil.copytree(whole, cut)
     shutil.rmtree(cut / "checkpoints" / "step_00000002")
     shutil.rmtree(cut / "policy")
@@ -93,7 +93,11 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
     assert_resumes(run, mixed, whole, tmp_path / "cut", timeless)
     evaluated = run(
         "evaluate",
-        *(one for one in mixed if not one.startswith(("train.", "learner.", "logger", "report"))),
+        *(
+            text
+            for text in mixed
+            if not text.startswith(("train.", "learner.", "logger", "report"))
+        ),
         f"agent.model={whole}/policy",
         f"hydra.run.dir={tmp_path}/evaluated",
     )

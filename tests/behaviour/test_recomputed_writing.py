@@ -72,12 +72,12 @@ def reward(name: str, first: str, second: str) -> tuple[float, int]:
     if longer < corners[0] or longer > corners[-1]:
         return 0.5, 2
     total = 0.5 + float(np.interp(longer, corners, heights))
-    one, other = ([w for w in set(split(t)) if w not in STOP_WORDS] for t in (first, second))
+    words, others = ([w for w in set(split(t)) if w not in STOP_WORDS] for t in (first, second))
     corners, heights = rules["different"]
-    if not one or not corners[0] <= len(other) / len(one) <= corners[-1]:
+    if not words or not corners[0] <= len(others) / len(words) <= corners[-1]:
         return total, 3
-    total += float(np.interp(len(other) / len(one), corners, heights))
-    joined = sum(word in other for word in one) / len({*one, *other})
+    total += float(np.interp(len(others) / len(words), corners, heights))
+    joined = sum(word in others for word in words) / len({*words, *others})
     number = len(kinds(second) if name == "tldr" else kinds(first, second))
     style = 0.4 * min(1.0, 0.35 + 0.05 * number) * (number > 0)
     return total + style + 0.6 * min(1.0, joined / rules["wanted"]), 4
@@ -127,9 +127,9 @@ def test_two_hundred_real_introductions_earn_what_they_are_worth() -> None:
 def test_all_pairs_of_drafts_earn_what_they_are_worth(benchmark: Benchmark) -> None:
     first, second = benchmark.roles
     pairs = [
-        (one, other)
+        (draft, other)
         for task in benchmark.generate(0, 20)
-        for one in task.drafts[first]
+        for draft in task.drafts[first]
         for other in task.drafts[second]
     ]
     assert set(agree(benchmark.name, pairs)) == ({1, 2, 3, 4} if first == "concise" else {1, 2, 4})

@@ -81,8 +81,8 @@ def assert_equal(trained, timeless):
         weights = Path("policy", "model.safetensors")
         assert (folder / weights).read_bytes() == (reference / weights).read_bytes()
         result, expected = (
-            checkpoint.load(one / "checkpoints" / f"step_{steps:08d}")
-            for one in (folder, reference)
+            checkpoint.load(place / "checkpoints" / f"step_{steps:08d}")
+            for place in (folder, reference)
         )
         assert alike(result, expected)
         status = json.loads((folder / "status.json").read_text())
@@ -91,7 +91,9 @@ def assert_equal(trained, timeless):
     return call
 
 
-@pytest.mark.parametrize("die", QUICK + [pytest.param(one, marks=pytest.mark.slow) for one in SLOW])
+@pytest.mark.parametrize(
+    "die", [*QUICK, *(pytest.param(moment, marks=pytest.mark.slow) for moment in SLOW)]
+)
 def test_a_killed_run_resumes_and_ends_bit_for_bit_like_one_that_was_not(
     processes, small, tmp_path, assert_equal, die
 ):

@@ -42,8 +42,8 @@ FSDP = {
 
 
 @pytest.fixture
-def wanted(small: list[str]) -> list[str]:
-    """Three tasks a step, so that up to three processes have one each, and not as many."""
+def arguments(small: list[str]) -> list[str]:
+    """Return overrides with three tasks per step, so that up to three processes have one each."""
     changed = [
         override
         for override in small
@@ -60,12 +60,12 @@ def wanted(small: list[str]) -> list[str]:
 
 @pytest.fixture
 def start(together) -> Start:
-    """Starts the processes of one training, the second with wishes; gives them by rank."""
+    """Return a function that starts the processes of a training and returns them by rank."""
     return partial(together, "train")
 
 
 def ends(started: Sequence[Any]) -> list[Any]:
-    return [one.wait() for one in started]
+    return [process.wait() for process in started]
 
 
 def finished(started: Sequence[Any]) -> None:
@@ -89,11 +89,11 @@ def weights(folder: Path) -> Any:
 
 
 def test_two_processes_leave_one_run_that_any_number_goes_on_with(
-    start, processes, wanted, tmp_path, rows, timeless
+    start, processes, arguments, tmp_path, rows, timeless
 ):
     # As when the clock strikes between their starts: each has a folder of its own name.
     folder, stray = tmp_path / "run", tmp_path / "stray"
-    finished(start(2, *wanted, folders=(folder, stray)))
+    finished(start(2, *arguments, folders=(folder, stray)))
     assert not stray.exists()
     metrics = rows(folder / "metrics.jsonl")
     assert [row["step"] for row in metrics] == [0, 1, 2]
@@ -105,13 +105,13 @@ def test_two_processes_leave_one_run_that_any_number_goes_on_with(
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step_00000002"]
     assert len(list(folder.glob("events.*"))) == 1
     alone = tmp_path / "alone"
-    assert processes.run("train", *wanted, f"hydra.run.dir={alone}").code == 0
+    assert processes.run("train", *arguments, f"hydra.run.dir={alone}").code == 0
     # The evaluation before training plays the same tasks greedily with the same weights.
     assert timeless(folder / "metrics.jsonl")[0] == timeless(alone / "metrics.jsonl")[0]
-    more = [*wanted, "train.steps=4", "resume=true"]
+    more = [*arguments, "train.steps=4", "resume=true"]
     outcome = processes.run("train", *more, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
-    finished(start(3, *wanted, "train.steps=6", "resume=true", folders=(folder,) * 3))
+    finished(start(3, *arguments, "train.steps=6", "resume=true", folders=(folder,) * 3))
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2, 3, 4, 5, 6]
     # And the other way round: what one has begun, two go on with.
     finished(start(2, *more, folders=(alone,) * 2))
@@ -119,13 +119,13 @@ def test_two_processes_leave_one_run_that_any_number_goes_on_with(
 
 
 def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
-    start, processes, wanted, tmp_path, timeless
+    start, processes, arguments, tmp_path, timeless
 ):
-    wanted = [*wanted, "learner.objective.beta=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
-    wanted += ["evaluation.demand=2"]
+    arguments = [*arguments, "learner.objective.beta=0.1", "agent.sharing=separate"]
+    arguments += ["optimizer.lr=1e-4", "evaluation.demand=2"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    finished(start(2, *wanted, folders=(whole,) * 2))
-    finished(start(2, *wanted, folders=(parts,) * 2, environment=FSDP))
+    finished(start(2, *arguments, folders=(whole,) * 2))
+    finished(start(2, *arguments, folders=(parts,) * 2, environment=FSDP))
     pairs = zip(timeless(whole / "metrics.jsonl"), timeless(parts / "metrics.jsonl"), strict=True)
     for first, other in pairs:
         assert other == pytest.approx(first, rel=1e-3, abs=1e-5)
@@ -140,68 +140,68 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
         "__0_0.distcp",
         "__1_0.distcp",
     ]
-    more = [*wanted, "train.steps=3", "resume=true"]
+    more = [*arguments, "train.steps=3", "resume=true"]
     outcome = processes.run("train", *more, f"hydra.run.dir={parts}")
     assert outcome.code == 0, outcome.err
-    longer = [*wanted, "train.steps=4", "resume=true"]
+    longer = [*arguments, "train.steps=4", "resume=true"]
     finished(start(2, *longer, folders=(parts,) * 2, environment=FSDP))
 
 
 def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(
-    start, wanted, tmp_path, timeless
+    start, arguments, tmp_path, timeless
 ):
-    wanted = [
-        *wanted,
+    arguments = [
+        *arguments,
         "train.checkpoint_every=1",
         "optimizer.lr=1e-4",
         "learner.objective.beta=0.1",
     ]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    finished(start(2, *wanted, folders=(whole,) * 2, environment=FSDP))
+    finished(start(2, *arguments, folders=(whole,) * 2, environment=FSDP))
     # The second process is killed before its shards of the second step.
     wish = {"die": ("laconic.learners.distributed.sharding.write", 2, "before")}
-    killed = start(2, *wanted, folders=(broken,) * 2, environment=FSDP, second=wish)
-    assert [one.code for one in ends(killed)] == [1, -9]
+    killed = start(2, *arguments, folders=(broken,) * 2, environment=FSDP, second=wish)
+    assert [outcome.code for outcome in ends(killed)] == [1, -9]
     assert checkpoint.latest(broken / "checkpoints").name == "step_00000001"
-    finished(start(2, *wanted, "resume=true", folders=(broken,) * 2, environment=FSDP))
+    finished(start(2, *arguments, "resume=true", folders=(broken,) * 2, environment=FSDP))
     assert timeless(broken / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
     state, right = (
-        checkpoint.load(one / "checkpoints" / "step_00000002") for one in (whole, broken)
+        checkpoint.load(run / "checkpoints" / "step_00000002") for run in (whole, broken)
     )
     assert alike(state, right)
-    weights_of = [(one / "policy" / "model.safetensors").read_bytes() for one in (whole, broken)]
+    weights_of = [(run / "policy" / "model.safetensors").read_bytes() for run in (whole, broken)]
     assert weights_of[0] == weights_of[1]
     assert sorted(path.name for path in (broken / "checkpoints").iterdir()) == [
         "step_00000001",
         "step_00000002",
     ]
     # Three go on with what two have left.
-    more = [*wanted, "train.steps=3", "resume=true"]
+    more = [*arguments, "train.steps=3", "resume=true"]
     finished(start(3, *more, folders=(whole,) * 3, environment=FSDP))
 
 
 def test_one_process_takes_the_weights_of_parts_by_the_name_of_their_run(
-    start, run, wanted, tmp_path
+    start, run, arguments, tmp_path
 ):
-    wanted = [*wanted, "train.checkpoint_every=1", "optimizer.lr=1e-4"]
+    arguments = [*arguments, "train.checkpoint_every=1", "optimizer.lr=1e-4"]
     folder = tmp_path / "run"
-    finished(start(2, *wanted, folders=(folder,) * 2, environment=FSDP))
+    finished(start(2, *arguments, folders=(folder,) * 2, environment=FSDP))
     saved = weights(folder / "policy")
     # Without `policy/` their form is that of the model that the run began with.
     shutil.move(folder / "policy", tmp_path / "policy")
     for step, equal in ((2, True), (1, False)):
-        taken = loaded(folder, step)
-        assert equal == all(torch.equal(taken[name], saved[name]) for name in saved)
-    remaining = [one for one in wanted if one.startswith(("env.", "evaluation."))]
+        loaded_state = loaded(folder, step)
+        assert equal == all(torch.equal(loaded_state[name], saved[name]) for name in saved)
+    remaining = [argument for argument in arguments if argument.startswith(("env.", "evaluation."))]
     outcome = run("evaluate", *remaining, f"run={folder}", "step=1")
     assert outcome.code == 0, outcome.err
 
 
 def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
-    start, wanted, tmp_path, rows
+    start, arguments, tmp_path, rows
 ):
     folder = tmp_path / "run"
-    each = [*wanted, "train.checkpoint_every=1"]
+    each = [*arguments, "train.checkpoint_every=1"]
     wish = {"die": ("laconic.experiments.train.update", 2, "before")}
     killed = start(2, *each, folders=(folder,) * 2, second=wish)
     assert killed[1].wait().code == -9
@@ -216,11 +216,11 @@ def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
 
 
 def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
-    start, wanted, tmp_path, rows
+    start, arguments, tmp_path, rows
 ):
     folder = tmp_path / "run"
     wish = {"die": ("laconic.experiments.train.update", 1, "before"), "number": signal.SIGTERM}
-    first, second = ends(start(2, *wanted, folders=(folder,) * 2, second=wish))
+    first, second = ends(start(2, *arguments, folders=(folder,) * 2, second=wish))
     assert (first.code, second.code) == (128 + signal.SIGINT, 128 + signal.SIGTERM)
     status = json.loads((folder / "status.json").read_text())
     assert (status["state"], status["processes"]) == ("interrupted", 2)
@@ -229,24 +229,25 @@ def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
     assert "resume with" in first.out and second.out == ""
 
 
-def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, wanted, tmp_path):
+def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, arguments, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "metrics.jsonl").touch()
-    first, second = ends(start(2, *wanted, folders=(folder,) * 2))
+    first, second = ends(start(2, *arguments, folders=(folder,) * 2))
     assert first.code == second.code == 1
     assert "already holds a run" in first.err
     assert second.err == ""
 
 
 def test_accelerate_launch_starts_two_where_its_own_settings_are_those_of_the_clone(
-    wanted, tmp_path, rows
+    arguments, tmp_path, rows
 ):
     settings, folder = tmp_path / "home" / "accelerate", tmp_path / "run"
     settings.mkdir(parents=True)
     shutil.copy(ROOT / "experiments" / "launch" / "cpu.yaml", settings / "default_config.yaml")
     launch = [Path(sys.executable).with_name("accelerate"), "launch", "--num_processes", "2"]
-    train = ["-m", "laconic.experiments.train", *wanted, "train.steps=1", f"hydra.run.dir={folder}"]
+    train = ["-m", "laconic.experiments.train", *arguments, "train.steps=1"]
+    train.append(f"hydra.run.dir={folder}")
     environment = os.environ | {"HF_HOME": str(settings.parent), "OMP_NUM_THREADS": "1"}
     subprocess.run([*launch, *train], cwd=ROOT, env=environment, check=True, timeout=300)
     status = json.loads((folder / "status.json").read_text())
@@ -258,12 +259,12 @@ def test_accelerate_launch_starts_two_where_its_own_settings_are_those_of_the_cl
     ("sharing", "environment"), [("lora", {}), ("shared", {}), ("shared", FSDP)]
 )
 def test_two_processes_play_by_one_server_and_are_as_sure_of_its_weights_as_one(
-    sharing, environment, start, wanted, policy_folder, tmp_path, rows
+    sharing, environment, start, arguments, policy_folder, tmp_path, rows
 ):
     server, folder = FakeEngine(policy_folder), tmp_path / "run"
     engine = ["engine=vllm", f"engine.url={server.url}", f"agent.sharing={sharing}"]
     try:
-        finished(start(2, *wanted, *engine, folders=(folder,) * 2, environment=environment))
+        finished(start(2, *arguments, *engine, folders=(folder,) * 2, environment=environment))
     finally:
         server.kill()
     records = rows(folder / "metrics.jsonl")

@@ -20,7 +20,7 @@ EVALUATED, STEP = 4, 4
 
 @pytest.fixture
 def stuck(small, outside, tmp_path):
-    """Overrides of a run whose environment hangs after so many episodes."""
+    """Return the overrides of a run whose environment hangs after some episodes."""
 
     def overrides(well: int, slow: bool = False) -> list[str]:
         mark = f"+env.mark={tmp_path}/stuck"
@@ -39,7 +39,7 @@ def stuck(small, outside, tmp_path):
 
 @pytest.fixture
 def interrupted(processes, outside, tmp_path):
-    """Starts a program, waits until it hangs, and sends it a signal; how it ended."""
+    """Return a function that starts a program, waits until it hangs, and sends it a signal."""
 
     def run(*command, how, number):
         wishes = {"environment": {"STUCK": how}, "patience": 0.2, "path": [str(outside)]}

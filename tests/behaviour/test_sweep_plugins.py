@@ -107,7 +107,8 @@ def test_optuna_weighs_two_objectives(run, small, tmp_path, rows):
         for row in (rows(folder / job / "metrics.jsonl")[-1] for job in "01")
     ]
     results = OmegaConf.to_container(OmegaConf.load(folder / "optimization_results.yaml"))
-    assert results["solutions"] and all(one["values"] in points for one in results["solutions"])
+    values = [solution["values"] for solution in results["solutions"]]
+    assert values and all(value in points for value in values)
 
 
 def test_the_settings_of_a_cluster_compose():

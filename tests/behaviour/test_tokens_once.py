@@ -61,7 +61,7 @@ def candidates(group: Group, round: int) -> Group:
 
 
 def tokens_of(groups: list[Group]) -> int:
-    """Of conversations, to their last reply that is trained."""
+    """Count the tokens of all conversations up to the last reply that is trained."""
     tokens = 0
     for episode in (episode for group in groups for episode in group.episodes):
         last = max(turn.round for turn in episode.turns if turn.trained)
@@ -87,8 +87,8 @@ def test_no_token_passes_twice(method, rounds):
     records: dict[str, list[int]] = {"model": [], "body": []}
     handles = [
         module.register_forward_pre_hook(
-            lambda _, arguments, named, name=name: records[name].append(
-                int(named["attention_mask"].sum())
+            lambda _, arguments, keywords, name=name: records[name].append(
+                int(keywords["attention_mask"].sum())
             ),
             with_kwargs=True,
         )

@@ -29,7 +29,7 @@ SMALL = [
 
 
 @pytest.fixture(scope="module")
-def made(run, tmp_path_factory):
+def warm_run(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("warm_start") / "run"
     outcome = run("train", "experiment=warm_start", *SMALL, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
@@ -40,22 +40,24 @@ def weights(folder):
     return AutoModelForCausalLM.from_pretrained(folder / "policy").state_dict()
 
 
-def test_it_makes_a_policy_that_stock_transformers_loads(made):
-    model = AutoModelForCausalLM.from_pretrained(made / "policy")
-    tokenizer = AutoTokenizer.from_pretrained(made / "policy")
+def test_it_makes_a_policy_that_stock_transformers_loads(warm_run):
+    model = AutoModelForCausalLM.from_pretrained(warm_run / "policy")
+    tokenizer = AutoTokenizer.from_pretrained(warm_run / "policy")
     assert SILENCE in tokenizer.all_special_tokens
     assert model.config.vocab_size == len(tokenizer)
 
 
-def test_it_learns_and_is_evaluated_before_and_after(made, rows):
-    metrics = rows(made / "metrics.jsonl")
+def test_it_learns_and_is_evaluated_before_and_after(warm_run, rows):
+    metrics = rows(warm_run / "metrics.jsonl")
     assert [row["step"] for row in metrics] == [0, 1, 2, 3, 4]
     assert metrics[4]["learner/loss"] < metrics[1]["learner/loss"]
-    assert [row["step"] for row in rows(made / "evaluations.jsonl")] == [0, 4]
+    assert [row["step"] for row in rows(warm_run / "evaluations.jsonl")] == [0, 4]
 
 
 @pytest.mark.slow
-def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(processes, made, tmp_path):
+def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(
+    processes, warm_run, tmp_path
+):
     # In processes of their own, whose hashes of texts are others.
     for steps in (2, 4):
         # The learning rate falls over the steps of the whole run.
@@ -63,19 +65,19 @@ def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(processes,
         command = ["experiment=warm_start", *settings, f"hydra.run.dir={tmp_path}/run"]
         outcome = processes.run("train", *command)
         assert outcome.code == 0, outcome.err
-    first, again = weights(made), weights(tmp_path / "run")
+    first, again = weights(warm_run), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
     tokenizers = [
-        (path / "policy/tokenizer.json").read_bytes() for path in (made, tmp_path / "run")
+        (path / "policy/tokenizer.json").read_bytes() for path in (warm_run, tmp_path / "run")
     ]
     assert tokenizers[0] == tokenizers[1]
 
 
-def test_what_it_makes_can_be_trained_at_once(run, made, small, tmp_path):
+def test_what_it_makes_can_be_trained_at_once(run, warm_run, small, tmp_path):
     outcome = run(
         "train",
         *small,
-        f"agent.model={made}/policy",
+        f"agent.model={warm_run}/policy",
         "train.steps=1",
         "logger=none",
         f"hydra.run.dir={tmp_path}/run",
@@ -84,15 +86,15 @@ def test_what_it_makes_can_be_trained_at_once(run, made, small, tmp_path):
 
 
 @pytest.mark.slow
-def test_equal_seeds_make_equal_weights(processes, made, tmp_path):
+def test_equal_seeds_make_equal_weights(processes, warm_run, tmp_path):
     outcome = processes.run(
         "train", "experiment=warm_start", *SMALL, f"hydra.run.dir={tmp_path}/run"
     )
     assert outcome.code == 0, outcome.err
-    first, again = weights(made), weights(tmp_path / "run")
+    first, again = weights(warm_run), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
     tokenizers = [
-        (path / "policy/tokenizer.json").read_bytes() for path in (made, tmp_path / "run")
+        (path / "policy/tokenizer.json").read_bytes() for path in (warm_run, tmp_path / "run")
     ]
     assert tokenizers[0] == tokenizers[1]
 
