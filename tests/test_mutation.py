@@ -83,6 +83,7 @@ def test_tests_that_import_a_module_come_nearest_first(project: Path) -> None:
     assert tests == ["tests/learners/prices/test_price.py", "tests/learners/test_bill.py"]
 
 
+@pytest.mark.slow
 def test_a_mutant_is_killed_by_a_test_that_passes_without_it(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_helpers_of_a_hybrid_hear_one_another_and_then_the_hub_hears_them():
     assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_2")
 
 
+@pytest.mark.slow
 def test_a_second_pass_a_society_and_characters_play(compared, tmp_path):
     rows, _ = compared(
         "single", "revise", "scaffold", "draft", "resolve", "society", "personas", "pruned"

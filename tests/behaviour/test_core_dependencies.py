@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 
+import pytest
+from places import ROOT
+
+from laconic.experiments.reporting import look
+
+FLOORS = ("envs", "learners", "experiments")
 BLOCKED = ("matplotlib", "PIL", "tensorboard", "math_verify", "scipy")
 """Packages that come with the extras `pictures`, `tensorboard`, `math` and `test`."""
 
@@ -18,6 +25,39 @@ main()
 """
 
 
+def imported_at_once(body):
+    """Yield the packages that statements import when a module is loaded."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Try | ast.With | ast.ClassDef):
+            yield from imported_at_once(node.body)
+
+
+def test_no_module_of_the_core_imports_an_extra_when_it_is_loaded():
+    paths = [path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")]
+    assert len(paths) > 200
+    needy = {
+        path.name
+        for path in paths
+        if {*imported_at_once(ast.parse(path.read_text("utf-8")).body)} & {*BLOCKED}
+    }
+    # The grader of math, which is loaded when it is used.
+    assert needy == {"verify.py"}
+
+
+@pytest.fixture
+def blocked(monkeypatch):
+    """Make the packages of extras impossible to import."""
+    for name in BLOCKED:
+        monkeypatch.setitem(sys.modules, name, None)
+    look.can_draw.cache_clear()
+    yield
+    look.can_draw.cache_clear()
+
+
 def laconic(*arguments, cwd):
     """Run a program with the packages blocked."""
     return subprocess.run(
@@ -25,19 +65,36 @@ def laconic(*arguments, cwd):
     )
 
 
-def test_a_training_on_the_default_config_leaves_pictures_and_events_out(small, tmp_path):
+def training(small, folder):
+    """Return the arguments of a short training with a report."""
     sizes = [text for text in small if not text.startswith(("report=", "train.steps="))]
-    folder = tmp_path / "run"
-    ended = laconic("train", "train.steps=1", *sizes, f"hydra.run.dir={folder}", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    lines = ended.stdout.splitlines()
+    return ["train", "train.steps=1", *sizes, f"hydra.run.dir={folder}"]
+
+
+def assert_pictures_and_events_left_out(output, folder):
+    lines = output.splitlines()
     for package, extra in (("tensorboard is missing", "tensorboard"), ("matplotlib", "pictures")):
         notes = [line for line in lines if package in line and f"laconic[{extra}]" in line]
-        assert len(notes) == 1, ended.stdout
+        assert len(notes) == 1, output
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     page = (folder / "report.html").read_text()
     assert "Before and after" in page and "<img" not in page
     assert list((folder / "report").iterdir()) == []
+
+
+def test_a_training_on_the_default_config_leaves_pictures_and_events_out(
+    run, blocked, small, tmp_path
+):
+    outcome = run(*training(small, tmp_path / "run"))
+    assert outcome.code == 0, outcome.err
+    assert_pictures_and_events_left_out(outcome.out, tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_a_process_without_the_extras_trains(small, tmp_path):
+    ended = laconic(*training(small, tmp_path / "run"), cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert_pictures_and_events_left_out(ended.stdout, tmp_path / "run")
 
 
 def test_an_environment_that_needs_an_extra_names_it(tmp_path):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-METHODS = ("magrpo", "mc_grpo", "rae", "reinforce_plus_plus")
-"""Those that share a group, weights or a baseline in a way of their own."""
-LIKE_OTHERS = ("agent_gspo", "dr_grpo", "dr_mas", "grpo", "gspo_token", "reinforce", "rloo")
-"""Those made of parts that others run: all other tests run `gspo`."""
+METHODS = ("magrpo", "mc_grpo")
+"""Methods that share a group or weights in a way of their own."""
+LIKE_OTHERS = (
+    *("agent_gspo", "dr_grpo", "dr_mas", "grpo", "gspo_token", "rae", "reinforce"),
+    *("reinforce_plus_plus", "rloo"),
+)
+"""Methods made of parts that other tests run: trainings run `gspo`, and updates run all."""
 ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.schedule=all"]
 
 

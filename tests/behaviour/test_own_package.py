@@ -110,7 +110,11 @@ def config_dir(my_package):
 
 
 @pytest.mark.parametrize(
-    "choice", ["learner/advantages=ranks", "learner.advantages._target_=my_package.Ranks"]
+    "choice",
+    [
+        "learner/advantages=ranks",
+        pytest.param("learner.advantages._target_=my_package.Ranks", marks=pytest.mark.slow),
+    ],
 )
 def test_the_estimator_trains_by_its_yaml_and_by_its_name(
     run, my_package, small, rows, tmp_path, choice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,9 +21,9 @@ LIKE_GSPO = ("agent_gspo", "dr_mas")
 
 
 @cache
-def team_of(method: str) -> tuple[Any, dict[str, Any]]:
+def team_of(method: str, model: Path) -> tuple[Any, dict[str, Any]]:
     with initialize_config_module("laconic.conf", version_base="1.3"):
-        overrides = ["agent=tiny", f"learner={method}", "env.tasks=4"]
+        overrides = [f"agent.model={model}", f"learner={method}", "env.tasks=4"]
         cfg = compose("train", overrides=overrides)
         settle(cfg, overrides)
     team = make_team(cfg)
@@ -76,8 +77,8 @@ def tokens_of(groups: list[Group]) -> int:
 @pytest.mark.parametrize(
     "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LIKE_GSPO)]
 )
-def test_no_token_passes_twice(method, rounds):
-    cfg, policies = team_of(method)
+def test_no_token_passes_twice(policy_folder, method, rounds):
+    cfg, policies = team_of(method, policy_folder)
     draw, agents = Random(rounds), tuple(policies)
     groups = [group_of(f"t{n}", agents, rounds, draw) for n in range(2)]
     if method == "at_grpo":

@@ -26,13 +26,13 @@ def compare(run, folder, *more, code=0):
 
 
 def rows_of(folder):
-    found = json.loads((folder / "comparison.json").read_text())
-    return {row["name"]: row for row in found["entries"]}
+    comparison = json.loads((folder / "comparison.json").read_text())
+    return {row["name"]: row for row in comparison["entries"]}
 
 
 @pytest.fixture(scope="module")
 def all_entries(run, tmp_path_factory):
-    """Every entry on GSM8K with scripted agents, and one that makes no sense for it."""
+    """Compare every entry on GSM8K with scripted agents, and one that makes no sense for it."""
     folder = tmp_path_factory.mktemp("compare") / "run"
     return folder, compare(run, folder, *SCRIPTS, "+entries.concatenation.layout=concatenation")
 
@@ -65,11 +65,11 @@ def test_the_files_hold_rates_of_silence_and_of_told_facts(all_entries):
     with open(all_entries[0] / "comparison.csv", newline="") as file:
         table = {row["entry"]: row for row in csv.DictReader(file)}
     names = [f"{name}_mean" for name in ("silent_if_uninformed", "spoke_if_informed", "facts_told")]
-    told = {entry: [row[name] for name in names] for entry, row in table.items()}
-    assert told["oracle"] == ["1.0", "1.0", "1.0"]
-    assert told["silent"] == ["1.0", "0.0", "0.0"]
+    rates = {entry: [row[name] for name in names] for entry, row in table.items()}
+    assert rates["oracle"] == ["1.0", "1.0", "1.0"]
+    assert rates["silent"] == ["1.0", "0.0", "0.0"]
     # Nobody who speaks here was dealt a part of the task.
-    assert told["single"] == told["debate"] == ["", "", ""]
+    assert rates["single"] == rates["debate"] == ["", "", ""]
 
 
 def test_a_proportion_has_its_wilson_interval_and_a_time_one_over_batches(all_entries):
@@ -98,17 +98,17 @@ def test_every_entry_has_a_folder_like_that_of_an_evaluation(all_entries, rows):
     folder = all_entries[0] / "debate"
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     assert rows(folder / "evaluations.jsonl")[0]["episodes"] == 6
-    agents = {one["agent"] for one in rows(folder / "transcripts.jsonl")[0]["messages"]}
+    agents = {message["agent"] for message in rows(folder / "transcripts.jsonl")[0]["messages"]}
     assert agents == {"solver_0", "solver_1", "solver_2"}
 
 
 def test_self_consistency_says_about_as_many_tokens_as_the_reference(all_entries):
     rows = rows_of(all_entries[0])
-    found = rows["self_consistency"]
-    said = {name: row["figures"].get("tokens_said", {}).get("mean") for name, row in rows.items()}
-    one = said["self_consistency"] / found["votes"]
-    assert found["votes"] >= 2
-    assert abs(said["self_consistency"] - said["team"]) <= one / 2
+    row = rows["self_consistency"]
+    tokens = {name: row["figures"].get("tokens_said", {}).get("mean") for name, row in rows.items()}
+    per_vote = tokens["self_consistency"] / row["votes"]
+    assert row["votes"] >= 2
+    assert abs(tokens["self_consistency"] - tokens["team"]) <= per_vote / 2
 
 
 def test_a_joint_work_has_the_baselines_of_magrpo_and_its_score_beside_the_accuracy(run, tmp_path):
@@ -259,9 +259,10 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
 def test_a_users_own_measure_is_a_column_and_writes_at_the_end(run, outside, tmp_path):
     mine = ["+compare.columns.mine._target_=after.Longest", "+compare.columns.mine.at_least=1"]
     outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[oracle,silent]", *mine)
-    found = json.loads((tmp_path / "run" / "comparison.json").read_text())
-    assert found["agents"] == 4
-    figures = {row["name"]: row["figures"]["longest_message"]["mean"] for row in found["entries"]}
-    assert figures["oracle"] > 1 and figures["silent"] == 1
+    comparison = json.loads((tmp_path / "run" / "comparison.json").read_text())
+    assert comparison["agents"] == 4
+    rows = rows_of(tmp_path / "run")
+    longest = {name: row["figures"]["longest_message"]["mean"] for name, row in rows.items()}
+    assert longest["oracle"] > 1 and longest["silent"] == 1
     assert "longest message" in outcome.out
     assert (tmp_path / "run" / "longest.txt").read_text() == "oracle silent"

@@ -118,13 +118,13 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
     (row,) = rows(folder / "metrics.jsonl")
     assert row["step"] == 0 and row["eval/accuracy"] == 0.0
     # The source has no flags, so of those who were dealt something nobody can say who is informed.
-    said = {"tokens_said/solver", "tokens_said/helper", "stated", "strict"}
-    known = {*GLOSSARY, *said} - {"spoke_if_informed"}
-    assert {name.removeprefix("eval/") for name in row} - {"step"} == known
+    measures = {"tokens_said/solver", "tokens_said/helper", "stated", "strict"}
+    expected = {*GLOSSARY, *measures} - {"spoke_if_informed"}
+    assert {name.removeprefix("eval/") for name in row} - {"step"} == expected
     transcripts = rows(folder / "transcripts.jsonl")
-    assert [one["task"] for one in transcripts] == ["test/1", "test/2", "test/3"]
-    assert [one["reference"] for one in transcripts] == ["10", "15", "5"]
-    assert any(turn["tokens"] for one in transcripts for turn in one["messages"])
+    assert [transcript["task"] for transcript in transcripts] == ["test/1", "test/2", "test/3"]
+    assert [transcript["reference"] for transcript in transcripts] == ["10", "15", "5"]
+    assert any(turn["tokens"] for transcript in transcripts for turn in transcript["messages"])
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     # One prompt is shown as the model gets it, the rules as its system message.
     assert "reads first:" in outcome.out and "<|im_start|>system" in outcome.out
@@ -176,25 +176,25 @@ def evaluate_script(run, script, folder, *more):
 
 
 def test_scripts_show_the_four_corners_of_the_game(run, tmp_path, rows):
-    found = {}
+    figures = {}
     for script in ("oracle", "verbose", "random", "silent"):
         evaluate_script(run, script, tmp_path / script)
-        (found[script],) = rows(tmp_path / script / "metrics.jsonl")
+        (figures[script],) = rows(tmp_path / script / "metrics.jsonl")
         assert rows(tmp_path / script / "evaluations.jsonl")[0]["episodes"] == 12
-    assert found["oracle"]["eval/accuracy"] == found["verbose"]["eval/accuracy"] == 1.0
-    assert found["oracle"]["eval/spoke_if_informed"] == 1.0
-    assert found["oracle"]["eval/silent_if_uninformed"] == 1.0
-    assert found["verbose"]["eval/silence_rate"] == 0.0
-    assert found["oracle"]["eval/tokens_said"] < found["verbose"]["eval/tokens_said"] / 2
-    assert found["silent"]["eval/accuracy"] == found["silent"]["eval/tokens_said"] == 0.0
-    assert found["silent"]["eval/silence_rate"] == 1.0
-    assert found["random"]["eval/accuracy"] < 1.0
+    assert figures["oracle"]["eval/accuracy"] == figures["verbose"]["eval/accuracy"] == 1.0
+    assert figures["oracle"]["eval/spoke_if_informed"] == 1.0
+    assert figures["oracle"]["eval/silent_if_uninformed"] == 1.0
+    assert figures["verbose"]["eval/silence_rate"] == 0.0
+    assert figures["oracle"]["eval/tokens_said"] < figures["verbose"]["eval/tokens_said"] / 2
+    assert figures["silent"]["eval/accuracy"] == figures["silent"]["eval/tokens_said"] == 0.0
+    assert figures["silent"]["eval/silence_rate"] == 1.0
+    assert figures["random"]["eval/accuracy"] < 1.0
 
 
 def test_the_training_part_of_a_source_can_be_evaluated_on(run, gsm8k_folder, tmp_path, rows):
     more = [f"env.source={gsm8k_folder}", "evaluation.split=train", "env.information=full"]
     evaluate_script(run, "oracle", tmp_path / "run", *more)
-    tasks = [one["task"] for one in rows(tmp_path / "run" / "transcripts.jsonl")]
+    tasks = [transcript["task"] for transcript in rows(tmp_path / "run" / "transcripts.jsonl")]
     assert tasks == ["train/1", "train/2"]
 
 

@@ -14,14 +14,14 @@ FILES = ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl")
 
 def said(body):
     """Return an answer that depends on the whole conversation; some answers are silent."""
-    told = "".join(message["content"] for message in body["messages"])
-    commits = len(body["messages"]) > 1 and "You are solver" in told
-    answer = f"I say {len(told)}" + (f" #### {len(told) % 7}" if commits else "")
-    return answer if commits or len(told) % 3 else "<silence>"
+    prompt = "".join(message["content"] for message in body["messages"])
+    commits = len(body["messages"]) > 1 and "You are solver" in prompt
+    answer = f"I say {len(prompt)}" + (f" #### {len(prompt) % 7}" if commits else "")
+    return answer if commits or len(prompt) % 3 else "<silence>"
 
 
 def command_for(server):
-    """Four episodes of four agents in two rounds, two at a time, with one request at a time."""
+    """Return arguments of four episodes, two at a time, with one request at a time."""
     server.say = said
     return [
         "agent=api",
@@ -163,9 +163,9 @@ def test_faults_that_pass_change_no_figure_but_that_of_calls(
     fault_server.faults.extend(["500", "", "429 0.05", "half", "", "send {", "hangup"])
     assert run("evaluate", *api, f"hydra.run.dir={tmp_path}/cut").code == 0
     (row,) = rows(tmp_path / "cut" / "metrics.jsonl")
-    (wanted,) = rows(whole[0] / "metrics.jsonl")
-    assert row.pop("eval/calls") == wanted.pop("eval/calls") + 5 / 4
-    assert row == wanted
+    (expected,) = rows(whole[0] / "metrics.jsonl")
+    assert row.pop("eval/calls") == expected.pop("eval/calls") + 5 / 4
+    assert row == expected
 
 
 def test_a_finished_evaluation_asks_nothing(run, api, fault_server, copied, whole):
@@ -222,11 +222,12 @@ def test_a_local_policy_killed_midway_plays_no_finished_episode_again(
 
 
 def test_a_server_speaks_for_some_of_a_mixed_team(run, api, fault_server, rows, tmp_path):
-    kept = [one for one in api if not one.startswith("agent")]
-    member = [one.replace("agent.", "agent.members.helper.") for one in api[1:] if "agent." in one]
+    sizes = [text for text in api if not text.startswith("agent")]
+    own = [text for text in api[1:] if "agent." in text]
+    member = [text.replace("agent.", "agent.members.helper.") for text in own]
     outcome = run(
         "evaluate",
-        *kept,
+        *sizes,
         "agent=mixed",
         "agent@agent.members.helper=api",
         "agent@agent.members.solver=scripted",
@@ -241,8 +242,8 @@ def test_a_server_speaks_for_some_of_a_mixed_team(run, api, fault_server, rows, 
 
 
 def test_a_training_of_it_is_refused(run, small, tmp_path):
-    kept = [one for one in small if not one.startswith("agent.")]
-    outcome = run("train", *kept, "agent=api", "agent.model=m", f"hydra.run.dir={tmp_path}/run")
+    sizes = [text for text in small if not text.startswith("agent.")]
+    outcome = run("train", *sizes, "agent=api", "agent.model=m", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
     assert "no agent of the team has weights to train (solver_0: ApiPolicy" in outcome.message
 

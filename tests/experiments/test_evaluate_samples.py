@@ -11,7 +11,7 @@ SAMPLED = ["agent=scripted", "agent.script=random", "evaluation.greedy=false", "
 
 
 def episodes(*solved: str) -> dict[int, Episode]:
-    """Episodes by place; one text a task, + for what was solved, space for what was not played."""
+    """Make episodes by place; one text a task, + for a solved one, a space for one not played."""
     marks = "".join(solved)
     return {
         place: Episode(task="", turns=(), rewards={}, solved=mark == "+")
@@ -22,16 +22,16 @@ def episodes(*solved: str) -> dict[int, Episode]:
 
 def test_passes_are_estimated_task_by_task():
     # pass@2 of 2 of 4 is 1 - C(2, 2) / C(4, 2) = 5 / 6, of 0 of 4 it is 0, of 3 of 4 it is 1.
-    found = estimate_passes(episodes("+-+-", "----", "++-+"), 4, [1, 2])
-    assert list(found) == ["pass@1", "pass@2"]
-    assert found["pass@1"].mean == pytest.approx(5 / 12)
-    assert found["pass@2"].mean == pytest.approx((5 / 6 + 0 + 1) / 3)
-    assert {one.count for one in found.values()} == {3}
+    passes = estimate_passes(episodes("+-+-", "----", "++-+"), 4, [1, 2])
+    assert list(passes) == ["pass@1", "pass@2"]
+    assert passes["pass@1"].mean == pytest.approx(5 / 12)
+    assert passes["pass@2"].mean == pytest.approx((5 / 6 + 0 + 1) / 3)
+    assert {interval.count for interval in passes.values()} == {3}
 
 
 def test_tasks_that_were_not_played_often_enough_are_left_out():
-    found = estimate_passes(episodes("++", "+ ", "--"), 2, [1])
-    assert (found["pass@1"].mean, found["pass@1"].count) == (0.5, 2)
+    passes = estimate_passes(episodes("++", "+ ", "--"), 2, [1])
+    assert (passes["pass@1"].mean, passes["pass@1"].count) == (0.5, 2)
     assert estimate_passes(episodes("+ "), 2, [1]) == {}
     assert estimate_passes(episodes("+"), 1, [1]) == {}
 
@@ -56,7 +56,7 @@ def test_every_task_is_played_so_often_and_pass_at_k_is_written(run, tmp_path, r
     assert metrics["eval/pass@1"] == pytest.approx(metrics["eval/accuracy"])
     assert metrics["eval/pass@3"] >= metrics["eval/pass@1"]
     assert "pass@3" in outcome.out and "other intervals treat 4 plays of one as" in outcome.out
-    played = [one["task"] for one in rows(folder / "episodes.jsonl")]
+    played = [row["task"] for row in rows(folder / "episodes.jsonl")]
     assert len(played) == 24 and {played.count(task) for task in played} == {4}
 
 
@@ -68,7 +68,7 @@ def test_a_single_play_of_each_task_estimates_nothing(run, tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "words"),
     [
         (["evaluation.samples=4"], "set evaluation.greedy=false"),
         (["evaluation.samples=0"], "evaluation.samples must be a whole number of at least 1"),
@@ -78,7 +78,7 @@ def test_a_single_play_of_each_task_estimates_nothing(run, tmp_path, rows):
         (["evaluation.pass_at=[true]"], "evaluation.pass_at must be a list of whole numbers"),
     ],
 )
-def test_settings_out_of_range_are_refused(run, tmp_path, settings, said):
+def test_settings_out_of_range_are_refused(run, tmp_path, settings, words):
     command = ["evaluate", "agent=scripted", *settings, f"hydra.run.dir={tmp_path}/run"]
     outcome = run(*command)
-    assert outcome.code == 1 and said in outcome.message
+    assert outcome.code == 1 and words in outcome.message

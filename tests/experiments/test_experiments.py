@@ -14,7 +14,7 @@ IMPORTS = (
     "import laconic.experiments.command_line.console",
     "import laconic.experiments.train",
 )
-"""What a user runs first: Python, the command, and `python -m`."""
+"""Code that a user runs first: Python, the command, and `python -m`."""
 PROGRAM = """
 import os, subprocess, sys
 TELL = "import os; print(os.environ.get('OMP_WAIT_POLICY'))"
@@ -46,11 +46,11 @@ def test_threads_wait_passively_here_and_in_children(first, typed, policy):
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
     environment |= {"PYTHONPATH": str(ROOT / "src")}
     environment |= {} if typed is None else {"OMP_WAIT_POLICY": typed}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(first)],
         capture_output=True,
         text=True,
         env=environment,
         check=True,
     )
-    assert done.stdout == f"{policy}\n"
+    assert completed.stdout == f"{policy}\n"

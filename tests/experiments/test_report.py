@@ -28,14 +28,14 @@ def test_the_terminal_shows_the_table_and_the_paths(run: Path, tmp_path: Path) -
 
 @pytest.mark.usefixtures("without_pictures")
 def test_a_narrow_terminal_shows_changes_without_their_intervals(run: Path, tmp_path: Path) -> None:
-    shown = {}
+    line_at = {}
     for width in (100, 160):
         console = Console(width=width, record=True, file=(tmp_path / "out").open("w"))
         write_report(run, console)
         lines = console.export_text().splitlines()
-        (shown[width],) = [line for line in lines if line.strip().startswith("tokens read")]
+        (line_at[width],) = [line for line in lines if line.strip().startswith("tokens read")]
     # Brackets of the levels before and after, and on a wide one that of the change.
-    assert (shown[100].count("["), shown[160].count("[")) == (2, 3)
+    assert (line_at[100].count("["), line_at[160].count("[")) == (2, 3)
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -45,10 +45,10 @@ def test_in_80_columns_no_label_and_no_number_is_broken(run: Path, tmp_path: Pat
     lines = console.export_text().partition("report:")[0].splitlines()
     assert max(map(len, lines)) <= 80
     starts = [line.strip() for line in lines]
-    labels = [label for label in LABELS.values() if any(one.startswith(label) for one in starts)]
+    labels = [label for label in LABELS.values() if any(s.startswith(label) for s in starts)]
     assert {"tokens said", "silent with nothing useful", "spoke with something useful"} <= {*labels}
     # Every line begins with a whole label, or holds intervals below their means alone.
-    table = starts[starts.index(next(one for one in starts if one.startswith("─"))) + 1 :]
+    table = starts[starts.index(next(start for start in starts if start.startswith("─"))) + 1 :]
     assert table
     for line in filter(None, table):
         begins = any(line.startswith(label) for label in labels)

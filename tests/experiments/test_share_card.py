@@ -30,10 +30,10 @@ def card_of(folder: Path) -> ModelCard:
 def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
     card, last = card_of(trained[0]), rows(trained[0] / "metrics.jsonl")[-1]
     assert card.data.eval_results
-    for one in card.data.eval_results:
-        assert math.isclose(one.metric_value, last[f"eval/{one.metric_type}"], abs_tol=1e-6)
+    for result in card.data.eval_results:
+        assert math.isclose(result.metric_value, last[f"eval/{result.metric_type}"], abs_tol=1e-6)
         # No result of the benchmark itself is claimed.
-        assert one.dataset_type == "laconic-gsm8k-generated"
+        assert result.dataset_type == "laconic-gsm8k-generated"
     text = card.text
     assert "| tokens said |" in text and "- seed: 0" in text and "price: 3 for 50 tokens" in text
     assert {"laconic", "gspo"} <= set(card.data.tags)
@@ -49,18 +49,18 @@ UNPRICED = {"name": "tldr", "source": "/home/me/posts", "reward": {"price": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("env", "named"), [(FOREIGN, "my_package.Password"), (UNPRICED, "tldr (<posts>)")]
+    ("env", "name"), [(FOREIGN, "my_package.Password"), (UNPRICED, "tldr (<posts>)")]
 )
-def test_a_card_without_price_and_source_does_not_mention_them(trained, env, named):
-    found = read_run(trained[0])
+def test_a_card_without_price_and_source_does_not_mention_them(trained, env, name):
+    run = read_run(trained[0])
     assert "pay for every token" in (text := card_of(trained[0]).text) and "few words" in text
     plain = {
         step: {name: value for name, value in row.items() if name != "train/price"}
-        for step, row in found.metrics.items()
+        for step, row in run.metrics.items()
     }
-    found = replace(found, settings={"env": env}, metrics=plain)
-    card = model_card(found, trained[0] / "policy")
-    assert {one.dataset_name for one in card.data.eval_results} == {named}
+    run = replace(run, settings={"env": env}, metrics=plain)
+    card = model_card(run, trained[0] / "policy")
+    assert {result.dataset_name for result in card.data.eval_results} == {name}
     assert "pay for" not in card.text and "few words" not in card.text and "None" not in card.text
     if env is FOREIGN:
         assert "- price:" not in card.text and "measured on this environment, in one" in card.text
@@ -68,10 +68,10 @@ def test_a_card_without_price_and_source_does_not_mention_them(trained, env, nam
 
 
 def test_the_command_on_a_card_names_no_path_either(trained):
-    given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
+    overrides = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
     settings = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
-    found = replace(read_run(trained[0]), overrides=given, settings=settings)
-    command = evaluation_command(found, "me/team")
+    run = replace(read_run(trained[0]), overrides=overrides, settings=settings)
+    command = evaluation_command(run, "me/team")
     assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
     assert "agent.members.solver.model=<weights>" in command
 
@@ -95,8 +95,8 @@ def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
     assemble(adapters, tmp_path / "out", "me/team", base="someone/base", license="apache-2.0")
     sent = json.loads((tmp_path / "out" / "a_0" / "adapter_config.json").read_text())
     assert sent == {"base_model_name_or_path": "someone/base", "r": 2}
-    kept = json.loads((adapters / "policy" / "a_0" / "adapter_config.json").read_text())
-    assert kept["base_model_name_or_path"] == "/somewhere/base"
+    config = json.loads((adapters / "policy" / "a_0" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "/somewhere/base"
     card = ModelCard((tmp_path / "out" / "README.md").read_text())
     assert card.data.base_model == "someone/base" and card.data.license == "apache-2.0"
     assert "## Figures\n\nThe run was never evaluated.\n\n## Training" in card.text
@@ -135,30 +135,30 @@ EVIL = [
 
 def _tokens(text):
     """Return the kinds of Markdown in a card, also those within lines, and the tokens."""
-    found = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
-    every = [one for token in found for one in (token, *(token.children or ()))]
-    return [one.type for one in every], every
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    every = [each for token in tokens for each in (token, *(token.children or ()))]
+    return [each.type for each in every], every
 
 
 @pytest.mark.parametrize("text", EVIL)
 def test_texts_of_a_run_folder_are_plain_text_on_a_card(trained, tmp_path, text):
     policy = tmp_path / "policy"
     shutil.copytree(trained[0] / "policy", policy)
-    found = read_run(trained[0])
-    usual, _ = _tokens(model_card(found, policy, "me/team").text)
-    settings = {**found.settings, "agent": {**found.group("agent"), "sampling": {"silence": text}}}
-    settings["env"] = {**found.group("env"), "name": text, "instructions": text, "source": text}
+    run = read_run(trained[0])
+    usual, _ = _tokens(model_card(run, policy, "me/team").text)
+    settings = {**run.settings, "agent": {**run.group("agent"), "sampling": {"silence": text}}}
+    settings["env"] = {**run.group("env"), "name": text, "instructions": text, "source": text}
     settings["env"]["reward"] = {"price": text, "normalizer": text, "charge": text, "when": text}
-    found = replace(
-        found,
+    run = replace(
+        run,
         settings=settings,
-        overrides=(*found.overrides, f"+x={text}"),
+        overrides=(*run.overrides, f"+x={text}"),
         warnings=(text, "learner/skipped_steps"),
         state=text,
         seed=text,
     )
     (policy / "team.json").write_text(json.dumps({f"{text}_{n}": text for n in range(2)}))
-    card = model_card(found, policy, "me/team")
+    card = model_card(run, policy, "me/team")
     kinds, every = _tokens(card.text)
     assert not {"html_block", "html_inline", "link_open", "image"} & set(kinds)
     for kind in ("heading_open", "fence"):
@@ -166,12 +166,12 @@ def test_texts_of_a_run_folder_are_plain_text_on_a_card(trained, tmp_path, text)
     # The second warning.
     assert kinds.count("list_item_open") >= usual.count("list_item_open") + 2
     words = " ".join(printable(text).split("\n")).strip()
-    contents = [one.content for one in every if one.type in ("inline", "code_inline", "fence")]
-    assert any(words in one for one in contents)
+    kinds_of_text = ("inline", "code_inline", "fence")
+    assert any(words in token.content for token in every if token.type in kinds_of_text)
     assert "\x1b" not in str(card)
     assert card.data.to_dict().get("license") is None
-    python = [one for one in every if one.type == "fence" and one.info == "python"]
-    for one in python:
-        calls = [node for node in ast.walk(ast.parse(one.content)) if isinstance(node, ast.Call)]
+    python = [block for block in every if block.type == "fence" and block.info == "python"]
+    for block in python:
+        calls = [node for node in ast.walk(ast.parse(block.content)) if isinstance(node, ast.Call)]
         assert {node.func.attr for node in calls} == {"from_pretrained"}
     assert len(python) == 1

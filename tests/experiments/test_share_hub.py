@@ -28,19 +28,19 @@ def call(hub, tmp_path):
     """Run Python in a process that knows no other hub, with a cache of its own."""
     own = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": TOKEN}
     plain = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "NO_PROXY": "127.0.0.1"}
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
 
     def run(*arguments: str, fail: bool = False, **more: str) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, *arguments],
             capture_output=True,
             text=True,
-            env={**kept, **own, **plain, **more},
+            env={**environment, **own, **plain, **more},
             cwd=tmp_path,
             timeout=300,
         )
-        assert (done.returncode != 0) == fail, done.stderr
-        return done.stderr if fail else done.stdout.splitlines()[-1]
+        assert (completed.returncode != 0) == fail, completed.stderr
+        return completed.stderr if fail else completed.stdout.splitlines()[-1]
 
     return run
 
@@ -48,7 +48,7 @@ def call(hub, tmp_path):
 @pytest.fixture
 def base(hub, policy_folder) -> str:
     """Return the base model as it is on the hub."""
-    hub.files[BASE] = {one.name: one.read_bytes() for one in policy_folder.iterdir()}
+    hub.files[BASE] = {path.name: path.read_bytes() for path in policy_folder.iterdir()}
     return BASE
 
 
@@ -62,21 +62,22 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_agent_comes_back_the_same(run, small, call, hub, base, tmp_path, kind):
     folder, more = tmp_path / "run", KINDS[kind]
-    wanted = [*small, *more, "train.steps=2", "logger=none", "optimizer.lr=0.01"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    arguments = [*small, *more, "train.steps=2", "logger=none", "optimizer.lr=0.01"]
+    outcome = run("train", *arguments, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     here = json.loads(call(str(VISITOR), "laconic", str(folder / "policy"), *more))
-    assert len(here) == 4 and len({tuple(one) for one in here.values()}) == (
+    assert len(here) == 4 and len({tuple(policies) for policies in here.values()}) == (
         1 if kind == "shared" else 4
     )
 
-    named = ["--base", base] if kind == "lora" else []
-    said = call("-m", "laconic.experiments.share", str(folder), "me/team", *named)
-    assert said == f"sent: {hub.address}/me/team/commit/{hub.sha('me/team')}"
+    options = ["--base", base] if kind == "lora" else []
+    message = call("-m", "laconic.experiments.share", str(folder), "me/team", *options)
+    assert message == f"sent: {hub.address}/me/team/commit/{hub.sha('me/team')}"
     assert hub.made["me/team"]["visibility"] == "private"
     assert hub.messages == ["Policies of run"]
 
-    stock = json.loads(call(str(VISITOR), "stock", "me/team", *(["someone/base"] if named else [])))
+    its_base = ["someone/base"] if options else []
+    stock = json.loads(call(str(VISITOR), "stock", "me/team", *its_base))
     assert stock == here
     assert json.loads(call(str(VISITOR), "laconic", "me/team", *more)) == here
     # Once it is here, the hub is not needed.
@@ -96,8 +97,8 @@ def test_the_ordinary_calls_send_the_policy_of_a_training(
     run, small, call, hub, policy_folder, tmp_path, kind
 ):
     folder, more = tmp_path / "run", KINDS[kind]
-    wanted = [*small, *more, "train.steps=1", "logger=none", "optimizer.lr=0.01"]
-    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    arguments = [*small, *more, "train.steps=1", "logger=none", "optimizer.lr=0.01"]
+    outcome = run("train", *arguments, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     policy = folder / "policy"
     here = json.loads(call(str(VISITOR), "laconic", str(policy), *more))
@@ -106,9 +107,9 @@ def test_the_ordinary_calls_send_the_policy_of_a_training(
     call(str(hf), "upload", "me/uploaded", str(policy), "--private")
     assert hub.made["me/uploaded"]["visibility"] == "private"
     assert hub.files["me/uploaded"] == {
-        one.relative_to(policy).as_posix(): one.read_bytes()
-        for one in policy.rglob("*")
-        if one.is_file()
+        path.relative_to(policy).as_posix(): path.read_bytes()
+        for path in policy.rglob("*")
+        if path.is_file()
     }
     base = [str(policy_folder)] if kind == "lora" else []
     assert json.loads(call(str(VISITOR), "stock", "me/uploaded", *base)) == here
@@ -131,9 +132,9 @@ def test_a_mixed_team_comes_back_without_its_frozen_members(
         f"{members}.helper.model={policy_folder}",
         f"{members}.helper.sharing=separate",
     ]
-    kept = [one for one in small if not one.startswith("agent.")]
-    wanted = [*kept, *team, "train.steps=1", "logger=none", "optimizer.lr=0.01"]
-    outcome = run("train", *wanted, f"hydra.run.dir={tmp_path}/run")
+    sizes = [text for text in small if not text.startswith("agent.")]
+    arguments = [*sizes, *team, "train.steps=1", "logger=none", "optimizer.lr=0.01"]
+    outcome = run("train", *arguments, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
     here = json.loads(call(str(VISITOR), "laconic", str(tmp_path / "run/policy"), *team))
     call("-m", "laconic.experiments.share", str(tmp_path / "run"), "me/mixed", "--public")
@@ -146,8 +147,8 @@ def test_a_mixed_team_comes_back_without_its_frozen_members(
 
 
 def test_without_the_right_token_nothing_is_sent_and_the_reason_is_said(trained, call, hub):
-    said = call(
+    message = call(
         "-m", "laconic.experiments.share", str(trained[0]), "me/team", fail=True, HF_TOKEN="no"
     )
-    assert said.startswith("error: ") and "401" in said and "Traceback" not in said
+    assert message.startswith("error: ") and "401" in message and "Traceback" not in message
     assert hub.files == {}

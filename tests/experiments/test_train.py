@@ -22,26 +22,26 @@ from laconic.experiments.train import main
 def warned(run, small, tmp_path_factory):
     """Run a training with warnings but no report, and resume it with a report."""
     folder = tmp_path_factory.mktemp("warned") / "run"
-    wanted = [*small, "learner.minibatches=1", f"hydra.run.dir={folder}"]
-    first = run("train", *wanted)
+    arguments = [*small, "learner.minibatches=1", f"hydra.run.dir={folder}"]
+    first = run("train", *arguments)
     assert first.code == 0, first.err
-    drawn = list(folder.glob("report*"))
-    again = run("train", *wanted, "resume=true", "report=true")
+    reports = list(folder.glob("report*"))
+    again = run("train", *arguments, "resume=true", "report=true")
     assert again.code == 0, again.err
-    return folder, first, drawn
+    return folder, first, reports
 
 
 def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(warned):
-    folder, first, drawn = warned
-    assert "report:" not in first.out and drawn == []
+    folder, first, reports = warned
+    assert "report:" not in first.out and reports == []
     assert (folder / "report.html").is_file()
 
 
 def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_stream(
     processes, small, tmp_path
 ):
-    wanted = [*small, "train.steps=1", "report=true", f"hydra.run.dir={tmp_path}/run"]
-    outcome = processes.run("train", *wanted)
+    arguments = [*small, "train.steps=1", "report=true", f"hydra.run.dir={tmp_path}/run"]
+    outcome = processes.run("train", *arguments)
     assert outcome.code == 0
     what, where, limits, price, first, last, *table, report = outcome.out.splitlines()
     assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 steps of 2 " in what
@@ -64,8 +64,8 @@ def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
 ):
     again, other = tmp_path / "again", tmp_path / "other"
     assert processes.run("train", *small, f"hydra.run.dir={again}").code == 0
-    one = [*small, "seed=1", "train.steps=1"]
-    assert processes.run("train", *one, f"hydra.run.dir={other}").code == 0
+    other_seed = [*small, "seed=1", "train.steps=1"]
+    assert processes.run("train", *other_seed, f"hydra.run.dir={other}").code == 0
     for name in ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
         assert timeless(again / name) == timeless(trained[0] / name)
     assert (again / "policy" / "model.safetensors").read_bytes() == (
@@ -148,7 +148,7 @@ def test_a_rising_price_is_asked_in_an_evaluation_of_a_checkpoint(
         "agent=hf",
         f"agent.model={dearer}",
         f"agent.step={step}",
-        *[one for one in small if one.startswith(("agent.sampling", "env.", "evaluation."))],
+        *[text for text in small if text.startswith(("agent.sampling", "env.", "evaluation."))],
         "env.instructions=brief",
         "agent.sampling.explain_silence=false",
         "env.budget.message=48",
@@ -157,8 +157,8 @@ def test_a_rising_price_is_asked_in_an_evaluation_of_a_checkpoint(
     )
     assert played.code == 0, played.err
     [row] = rows(tmp_path / "evaluation" / "metrics.jsonl")
-    wanted = rows(dearer / "metrics.jsonl")[step]["eval/reward"]
-    assert row["eval/reward"] == pytest.approx(wanted, abs=1e-9)
+    expected = rows(dearer / "metrics.jsonl")[step]["eval/reward"]
+    assert row["eval/reward"] == pytest.approx(expected, abs=1e-9)
 
 
 def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
@@ -168,11 +168,11 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
     settings = [*small, "agent.sharing=separate", "train.steps=1"]
     assert run("train", *settings, f"hydra.run.dir={folder}").code == 0
     agents = ["helper_0", "helper_1", "helper_2", "solver_0"]
-    left = sorted(path.name for path in (folder / "policy").iterdir() if path.is_dir())
-    assert left == agents
+    folders = sorted(path.name for path in (folder / "policy").iterdir() if path.is_dir())
+    assert folders == agents
     weights = {(folder / "policy" / agent / "model.safetensors").read_bytes() for agent in agents}
     assert len(weights) == 4
-    shown = run(
+    played = run(
         "evaluate",
         f"agent.model={folder / 'policy'}",
         "agent.sharing=separate",
@@ -182,7 +182,7 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
         "threads=1",
         f"hydra.run.dir={tmp_path}/evaluation",
     )
-    assert shown.code == 0, shown.err
+    assert played.code == 0, played.err
     (row,) = rows(tmp_path / "evaluation" / "metrics.jsonl")
     last = rows(folder / "metrics.jsonl")[-1]
     assert {name: last[name] for name in row if name != "step"} == {
@@ -210,16 +210,15 @@ def test_the_doctor_says_what_the_run_warned_of_and_nothing_else_is_added(warned
 
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
     folder = tmp_path / "run"
-    wanted = [one for one in small if not one.startswith("env.")] + ["train.steps=2"]
-    outcome = run(
-        "train", "--config-dir", f"{outside}/conf", "env=echo", *wanted, f"hydra.run.dir={folder}"
-    )
+    arguments = ["--config-dir", f"{outside}/conf", "env=echo", f"hydra.run.dir={folder}"]
+    arguments += [text for text in small if not text.startswith("env.")]
+    outcome = run("train", *arguments, "train.steps=2")
     assert outcome.code == 0, outcome.err
     metrics = rows(folder / "metrics.jsonl")
     assert [row["step"] for row in metrics] == [0, 1, 2]
     # It has no price, says nothing of what is solved, and counts no tokens.
-    told = {name.partition("/")[2] for row in metrics for name in row}
-    assert told.isdisjoint({"price", "accuracy", "tokens_said", "tokens_read"})
+    names = {name.partition("/")[2] for row in metrics for name in row}
+    assert names.isdisjoint({"price", "accuracy", "tokens_said", "tokens_read"})
     # Two agents are called in two rounds; 2 tasks of 2 episodes have a sequence for each agent.
     assert all(row["train/rounds"] == 2.0 for row in metrics[1:])
     assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
@@ -230,12 +229,12 @@ def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_
 
 
 def test_an_environment_is_named_without_a_yaml_too(run, small, outside, tmp_path, rows):
-    wanted = [one for one in small if not one.startswith(("env.", "evaluation.tasks"))]
+    arguments = [text for text in small if not text.startswith(("env.", "evaluation.tasks"))]
     outcome = run(
         "train",
         "~env",
         "+env._target_=my_parts.Echo",
-        *wanted,
+        *arguments,
         "train.steps=1",
         "evaluation.tasks=3",
         f"hydra.run.dir={tmp_path}/run",
@@ -249,7 +248,7 @@ def test_a_learner_that_can_only_update_trains_without_checkpoints_and_says_so(
 ):
     folder = tmp_path / "run"
     command = ["train", "--config-dir", f"{outside}/conf", "learner=bare"]
-    command += [one for one in small if not one.startswith("learner.")]
+    command += [text for text in small if not text.startswith("learner.")]
     outcome = run(*command, "train.steps=2", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     metrics = rows(folder / "metrics.jsonl")

@@ -152,8 +152,8 @@ def test_training_moves_the_weights_and_leaves_the_folder_they_came_from(trained
 
 
 def test_the_two_newest_checkpoints_are_kept(trained):
-    kept = sorted(path.name for path in (trained[0] / "checkpoints").iterdir())
-    assert kept == ["step_00000002", "step_00000004"]
+    checkpoints = sorted(path.name for path in (trained[0] / "checkpoints").iterdir())
+    assert checkpoints == ["step_00000002", "step_00000004"]
 
 
 def test_tensorboard_shows_the_metrics_of_every_step(trained, rows):
@@ -162,9 +162,9 @@ def test_tensorboard_shows_the_metrics_of_every_step(trained, rows):
     metrics = rows(trained[0] / "metrics.jsonl")
     for name in ("eval/accuracy", "train/tokens_said", "learner/loss", "time/step"):
         expected = [(row["step"], row[name]) for row in metrics if name in row]
-        found = [(event.step, event.value) for event in events.Scalars(name)]
-        assert [step for step, _ in found] == [step for step, _ in expected]
-        assert [value for _, value in found] == pytest.approx(
+        points = [(event.step, event.value) for event in events.Scalars(name)]
+        assert [step for step, _ in points] == [step for step, _ in expected]
+        assert [value for _, value in points] == pytest.approx(
             [value for _, value in expected], rel=1e-6
         )
 

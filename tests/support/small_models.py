@@ -238,7 +238,7 @@ def make_policy(
         tokenizer = tokenizer or tiny_tokenizer
         made = make_model(architecture, len(tokenizer), **(model or {}))
         # A random model hardly ever ends its reply.
-        short = {"explain_silence": False, "max_reply_tokens": 24}
+        short = {"explain_silence": False, "max_reply_tokens": 12}
         return HFPolicy(made, tokenizer, SamplingSettings(**{**short, **sampling}))
 
     return make

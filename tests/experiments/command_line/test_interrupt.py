@@ -19,13 +19,13 @@ def impatient(monkeypatch):
 
 
 def test_work_that_lasts_too_long_is_interrupted_wherever_it_waits():
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.cuttable():
         signal.raise_signal(signal.SIGTERM)
         # The flag is there at once, the end comes later.
         assert interrupt.is_set()
         time.sleep(60)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - start_time < 30
     assert module.received == [signal.SIGTERM]
 
 
@@ -44,16 +44,16 @@ def test_code_that_catches_all_exceptions_is_interrupted_again():
 
 
 def test_work_outside_cuttable_ends_normally():
-    done = []
+    finished = []
     with Interrupt() as interrupt:
         signal.raise_signal(signal.SIGINT)
         until = time.monotonic() + 0.3
         while time.monotonic() < until:
-            done.append(1)
+            finished.append(1)
         # It was too long by now, so that what could be cut off does not begin.
         with pytest.raises(KeyboardInterrupt), interrupt.cuttable():
-            done.append(2)
-    assert set(done) == {1}
+            finished.append(2)
+    assert set(finished) == {1}
 
 
 def test_work_that_ends_in_time_is_not_interrupted_and_handlers_are_restored():

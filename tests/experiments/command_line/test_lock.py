@@ -49,9 +49,9 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_dead(oth
     assert lock.is_held(folder)
     with pytest.raises(SettingError) as refused:
         lock.hold(folder)
-    said = str(refused.value)
-    assert f"process {other.pid} on " in said and "hydra.run.dir=<folder>" in said
-    assert str(folder / lock.NAME) in said and time.strftime("since %Y") in said
+    message = str(refused.value)
+    assert f"process {other.pid} on " in message and "hydra.run.dir=<folder>" in message
+    assert str(folder / lock.NAME) in message and time.strftime("since %Y") in message
     other.kill()
     other.wait()
     # It could not remove its file, which no longer keeps anybody out.

@@ -18,7 +18,7 @@ from laconic.experiments.command_line.own_environments import offer_environments
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch):
-    """No environment is registered, and what a test offers goes when it ends."""
+    """Register no environment, and remove those of a test when it ends."""
     monkeypatch.setattr(registry, "_registered", {})
     monkeypatch.setattr(registry, "entry_points", lambda group: [])
     repo = {**ConfigStore.instance().repo, "env": {}}

@@ -213,7 +213,7 @@ def test_the_default_of_a_hidden_setting_is_that_of_its_class(key):
         *([environment] if part == "env" else []),
     ]
     signatures = [inspect.signature(taker).parameters for taker in takers]
-    parameter = next(known[name] for known in signatures if name in known)
+    parameter = next(names[name] for names in signatures if name in names)
     assert parameter.default == HIDDEN[key]
 
 

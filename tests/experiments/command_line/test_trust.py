@@ -33,7 +33,7 @@ ALL = sorted(all_keys())
 
 def _listed(key, patterns):
     """Return the patterns that match a key."""
-    return [one for one in patterns if fnmatchcase(key, one)]
+    return [pattern for pattern in patterns if fnmatchcase(key, pattern)]
 
 
 def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
@@ -45,12 +45,12 @@ def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
     assert neither == [], "put each on TAKEN or on TYPED of experiments/command_line/trust.py"
     both = [key for key in plain if _listed(key, TAKEN) and _listed(key, TYPED)]
     assert [key for key in both if "._" not in key and key[0] != "_"] == []
-    taken = [key for key in ALL if is_taken(key, 7)]
+    accepted = [key for key in ALL if is_taken(key, 7)]
     typed = [key for key in ALL if not is_taken(key, 7)]
-    assert len(taken) > 200 and len(typed) > 60
+    assert len(accepted) > 200 and len(typed) > 60
     apart = ("hydra", "evaluation.after", "compare.columns")
-    named = [key for key in typed if "._" not in key and not key.startswith(apart)]
-    assert {key.rpartition(".")[2] for key in named} == {
+    plain = [key for key in typed if "._" not in key and not key.startswith(apart)]
+    assert {key.rpartition(".")[2] for key in plain} == {
         *("api_key_env", "attn_implementation", "base_url", "extra_body"),
         *("tokenizer", "embed", "runs", "trust", "arguments", "environment"),
         *("folder", "program", "start", "url", "source", "reader", "facts", "run"),
@@ -61,8 +61,8 @@ def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
 def test_every_pattern_of_the_lists_matches_a_key():
     # Names of agents and of entries are the user's; so are the settings of their optimizers.
     keys = [*ALL, "agent.optimizer.solver.lr", "env.split", "entries.mine.votes"]
-    idle = [one for one in (*TAKEN, *TYPED) if not any(_listed(key, [one]) for key in keys)]
-    assert idle == []
+    patterns = (*TAKEN, *TYPED)
+    assert [each for each in patterns if not any(_listed(key, [each]) for key in keys)] == []
 
 
 def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
@@ -75,7 +75,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
             for setting in inspect.signature(resolve_name(name)).parameters:
                 key = target.replace("_target_", setting)
                 # What is in a mapping is on the lists itself; `settings` is `**settings`.
-                mapping = setting == "settings" or any(one.startswith(f"{key}.") for one in ALL)
+                mapping = setting == "settings" or any(other.startswith(f"{key}.") for other in ALL)
                 checked += [] if mapping else [key]
     assert len(checked) > 80
     lacking = {key for key in checked if not _listed(key, TAKEN) and not _listed(key, TYPED)}
@@ -204,7 +204,7 @@ def test_the_settings_of_the_own_choices_are_taken():
     check_settings({"topology": "star", "rounds": 2, "team": {"solver": 1}}, "env", "run")
     assert "laconic.envs.make" in known_targets()
     # Programs, loggers and learners have no place in what a folder says of a team.
-    assert not [one for one in known_targets() if one.startswith("laconic.experiments")]
+    assert not [target for target in known_targets() if target.startswith("laconic.experiments")]
 
 
 @pytest.mark.parametrize(
@@ -268,14 +268,14 @@ def _foreign_run(folder, mark, **agent):
 def test_a_comparison_runs_no_code_of_a_folder_that_it_is_given(run, tmp_path):
     mark = tmp_path / "mark"
     code = {"_target_": "pathlib.Path.touch", "self": {"_target_": "pathlib.Path"}}
-    given = _foreign_run(tmp_path / "theirs", mark, _target_="os.mkdir", path=str(mark))
-    outcome = run("compare", *given, f"hydra.run.dir={tmp_path}/run")
+    arguments = _foreign_run(tmp_path / "theirs", mark, _target_="os.mkdir", path=str(mark))
+    outcome = run("compare", *arguments, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1 and not mark.exists()
     assert "would build 'os.mkdir'" in outcome.message
     assert "pass compare.trust=[os.mkdir] to allow it" in outcome.message
     (tmp_path / "theirs" / "policy").rmdir()
-    given = _foreign_run(tmp_path / "theirs", mark, **code)
-    outcome = run("compare", *given, f"hydra.run.dir={tmp_path}/run")
+    arguments = _foreign_run(tmp_path / "theirs", mark, **code)
+    outcome = run("compare", *arguments, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1 and "would build 'pathlib.Path.touch'" in outcome.message
 
 

@@ -35,8 +35,8 @@ def test_the_budget_of_an_episode_is_the_same_and_shared_out_over_the_messages(c
     assert caps(team) == {"message": 48, "episode": 192} | NONE
     # 192 tokens over 1, 6 and 7 messages.
     for layout, message in (("alone", 192), ("debate", 32), ("discussion", 27)):
-        found = caps(arrange(cfg, Entry("one", layout=layout)))
-        assert (found["message"], found["episode"]) == (message, 192), layout
+        arranged = caps(arrange(cfg, Entry("one", layout=layout)))
+        assert (arranged["message"], arranged["episode"]) == (message, 192), layout
 
 
 def test_without_a_cap_on_episodes_the_budget_is_the_sum_of_the_caps_on_messages(composed):
@@ -59,9 +59,9 @@ def test_a_budget_too_small_for_the_messages_is_refused(composed):
 
 def test_an_entrys_own_settings_come_last_and_count_when_the_budget_is_shared_out(composed):
     cfg = composed()
-    found = arrange(cfg, Entry("one", layout="debate", agents=4, env={"rounds": 3}))
-    assert OmegaConf.to_container(found.env.team) == {"solver": 4}
-    assert caps(found)["message"] == 192 // 12
+    arranged = arrange(cfg, Entry("one", layout="debate", agents=4, env={"rounds": 3}))
+    assert OmegaConf.to_container(arranged.env.team) == {"solver": 4}
+    assert caps(arranged)["message"] == 192 // 12
     own = Entry("one", layout="alone", env={"budget": {"message": 7}, "team": {"solver": 1}})
     assert caps(arrange(cfg, own)) == {"message": 7, "episode": 192} | NONE
 
@@ -93,14 +93,14 @@ def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_
     cfg = composed()
     assert arrange(cfg, Entry("one")).env.instructions == "brief"
     agent = {"_target_": "laconic.learners.agents.hf.HFTeam", "model": "m"}
-    found = arrange(cfg, Entry("one", agent=agent))
-    assert OmegaConf.to_container(found.agent) == agent
-    assert found.env.instructions == "full"
+    arranged = arrange(cfg, Entry("one", agent=agent))
+    assert OmegaConf.to_container(arranged.agent) == agent
+    assert arranged.env.instructions == "full"
 
 
 def test_scripts_read_the_same_form_as_the_comparisons_agent(composed):
-    found = arrange(composed(), Entry("one", script="oracle"))
-    assert (found.agent.script, found.env.instructions) == ("oracle", "brief")
+    arranged = arrange(composed(), Entry("one", script="oracle"))
+    assert (arranged.agent.script, arranged.env.instructions) == ("oracle", "brief")
 
 
 def test_words_are_not_said_to_a_policy_that_reads_none(composed):

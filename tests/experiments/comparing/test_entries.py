@@ -14,9 +14,9 @@ def read(entries, runs=None):
 
 
 def test_entries_are_read_in_their_order_and_not_resolved():
-    found = read({"b": {"layout": "alone", "env": {"rounds": "${x.y}"}}, "a": {}})
-    assert [one.name for one in found] == ["b", "a"]
-    assert found[0].env == {"rounds": "${x.y}"} and found[1] == Entry("a")
+    entries = read({"b": {"layout": "alone", "env": {"rounds": "${x.y}"}}, "a": {}})
+    assert [entry.name for entry in entries] == ["b", "a"]
+    assert entries[0].env == {"rounds": "${x.y}"} and entries[1] == Entry("a")
 
 
 def test_a_comparison_of_nothing_is_refused_but_runs_are_something():
@@ -62,7 +62,8 @@ def test_only_a_matched_vote_is_matched():
 
 def test_an_entry_with_a_matched_cap_is_matched_and_other_budgets_are_none():
     assert Entry("a", env={"budget": {"episode": "matched"}}).matched
-    assert not any(Entry("a", env={"budget": one}).matched for one in (None, 5, {"episode": 42}))
+    budgets = (None, 5, {"episode": 42})
+    assert not any(Entry("a", env={"budget": budget}).matched for budget in budgets)
 
 
 @pytest.fixture
@@ -83,10 +84,10 @@ def of_runs(runs, used_names=(), env="gsm8k"):
 
 def test_runs_of_a_list_are_called_after_their_folders(run_folder):
     runs = [run_folder(name) for name in ("a/7", "b/7", "b/8")]
-    found = of_runs(runs)
-    assert [one.name for one in found] == ["7", "b_7", "8"]
-    assert found[0].env == {"rounds": 3}
-    assert found[0].agent == {"model": f"{runs[0]}/policy"} and found[0].source == runs[0]
+    entries = of_runs(runs)
+    assert [entry.name for entry in entries] == ["7", "b_7", "8"]
+    assert entries[0].env == {"rounds": 3}
+    assert entries[0].agent == {"model": f"{runs[0]}/policy"} and entries[0].source == runs[0]
     with pytest.raises(SettingError, match="a run and an entry are both called '8'"):
         of_runs(runs, {"8"})
     with pytest.raises(SettingError, match=r"runs of env=math, .* is of env=gsm8k"):
@@ -94,7 +95,7 @@ def test_runs_of_a_list_are_called_after_their_folders(run_folder):
 
 
 def test_runs_with_names_keep_them_and_none_are_none(run_folder):
-    assert [one.name for one in of_runs({"mine": run_folder("a")})] == ["mine"]
+    assert [entry.name for entry in of_runs({"mine": run_folder("a")})] == ["mine"]
     assert of_runs(None) == []
     with pytest.raises(SettingError, match="must be a list of run folders"):
         of_runs("outputs/a")

@@ -24,9 +24,9 @@ def played(tmp_path):
     """Plays an entry: its row, and its folder."""
 
     def call(entry, *overrides, reference=None, interrupt=None):
-        given = ["agent=scripted", "evaluation.tasks=5", "evaluation.batch=2", *overrides]
+        chosen = ["agent=scripted", "evaluation.tasks=5", "evaluation.batch=2", *overrides]
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            cfg = compose("compare", overrides=given)
+            cfg = compose("compare", overrides=chosen)
         counter = make_team(cfg).tokenize
         folder = RunFolder(tmp_path / "entry")
         team = dict(cfg.env.get("team") or {})
@@ -52,11 +52,11 @@ def test_a_row_is_over_all_tasks_with_a_time_for_each_batch(played, rows):
 def test_a_matched_vote_spends_as_many_tokens_as_its_reference(played):
     entry = Entry("vote", layout="alone", votes="matched", greedy=False)
     single, _ = played(Entry("single", layout="alone", greedy=False))
-    said = single.figures["tokens_said"].mean
-    goal = Interval(3 * said, 0, 0, 5)
+    tokens = single.figures["tokens_said"].mean
+    goal = Interval(3 * tokens, 0, 0, 5)
     row, _ = played(entry, reference=Row("team", "finished", figures={"tokens_said": goal}))
     assert row.votes == 3
-    assert row.figures["tokens_said"].mean == pytest.approx(3 * said, rel=0.2)
+    assert row.figures["tokens_said"].mean == pytest.approx(3 * tokens, rel=0.2)
     assert row.notes[-1].startswith("3 samples of") and row.notes[-1].endswith("of team")
 
 
@@ -91,8 +91,8 @@ def test_silenced_agents_say_nothing_and_the_others_still_speak(played, rows):
     row, folder = played(Entry("pruned", script="oracle", silenced=["helper_2"]), *every)
     speakers = {
         turn["agent"]
-        for one in rows(folder.transcripts)
-        for turn in one["messages"]
+        for transcript in rows(folder.transcripts)
+        for turn in transcript["messages"]
         if turn["text"]
     }
     assert speakers == {"helper_0", "helper_1", "solver_0"}

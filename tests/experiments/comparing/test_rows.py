@@ -26,7 +26,7 @@ FULL = Row(
 def test_every_field_differs_from_its_default_and_survives_its_file(tmp_path):
     plain = Row("", "failed")
     assert [
-        one.name for one in fields(Row) if getattr(FULL, one.name) == getattr(plain, one.name)
+        each.name for each in fields(Row) if getattr(FULL, each.name) == getattr(plain, each.name)
     ] == []
     FULL.save(tmp_path)
     assert read_row(tmp_path) == FULL
@@ -42,8 +42,8 @@ def test_unknown_numbers_are_null_in_json_and_nan_when_read(tmp_path):
     }
     row.save(tmp_path)
     json.loads((tmp_path / FILE).read_text(), parse_constant=pytest.fail)
-    found = read_row(tmp_path).figures["seconds"]
-    assert (found.mean, found.count) == (0.5, 1) and math.isnan(found.low)
+    seconds = read_row(tmp_path).figures["seconds"]
+    assert (seconds.mean, seconds.count) == (0.5, 1) and math.isnan(seconds.low)
 
 
 def test_an_entry_that_was_not_played_has_no_row(tmp_path):
@@ -55,9 +55,9 @@ def test_time_has_an_interval_over_batches_and_returns_are_no_figure():
         Episode(str(n), (), {"a": (0.5,)}, score=1.0, solved=True, tokens_said={"a": 4})
         for n in range(3)
     ]
-    found = figures_of(episodes, [1.0, 2.0, 3.0])
+    figures = figures_of(episodes, [1.0, 2.0, 3.0])
     # Mean 2, standard error sqrt(1 / 3); t with 2 degrees of freedom is 4.302653: below zero.
-    assert (found["seconds"].mean, found["seconds"].low) == (2.0, 0.0)
-    assert found["seconds"].high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
-    assert list(found)[:3] == ["accuracy", "score", "tokens_said"] and "reward" not in found
+    assert (figures["seconds"].mean, figures["seconds"].low) == (2.0, 0.0)
+    assert figures["seconds"].high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
+    assert list(figures)[:3] == ["accuracy", "score", "tokens_said"] and "reward" not in figures
     assert math.isnan(figures_of(episodes, [1.0])["seconds"].low)

@@ -61,8 +61,9 @@ def test_the_console_keeps_names_and_numbers_whole():
 
 def test_the_files_hold_every_row_and_no_number_that_json_does_not_know(tmp_path):
     write(tmp_path, "title", {"seed": 3}, ROWS)
-    found = json.loads((tmp_path / "comparison.json").read_text())
-    assert found["seed"] == 3 and [one["name"] for one in found["entries"]] == ["a|b", *"cde"]
+    comparison = json.loads((tmp_path / "comparison.json").read_text())
+    assert comparison["seed"] == 3
+    assert [entry["name"] for entry in comparison["entries"]] == ["a|b", *"cde"]
     with open(tmp_path / "comparison.csv", newline="") as file:
         rows = {row["entry"]: row for row in csv.DictReader(file)}
     assert rows["a|b"]["accuracy_low"] == "0.25" and rows["a|b"]["notes"] == "slow; dear"

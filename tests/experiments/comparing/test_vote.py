@@ -41,26 +41,27 @@ def right(environment):
 def test_the_commonest_answer_counts(solo):
     texts = ["#### -1", right(solo), right(solo), ""]
     samples = [sample(solo, text) for text in texts]
-    assert [one.solved for one in samples] == [False, True, True, False]
+    assert [sampled.solved for sampled in samples] == [False, True, True, False]
     assert vote(solo, samples).solved
     assert not vote(solo, samples[:1] + samples[3:]).solved
 
 
 def test_everything_said_and_read_is_counted(solo):
     samples = [sample(solo, text) for text in ("#### -1", right(solo))]
-    found = vote(solo, samples)
-    assert sum(found.tokens_said.values()) == sum(sum(one.tokens_said.values()) for one in samples)
-    assert found.tokens_read["solver_0_1"] == samples[1].tokens_read["solver_0"]
-    assert [turn.agent for turn in found.turns] == ["solver_0_0", "solver_0_1"]
+    voted = vote(solo, samples)
+    by_sample = [sum(sampled.tokens_said.values()) for sampled in samples]
+    assert sum(voted.tokens_said.values()) == sum(by_sample)
+    assert voted.tokens_read["solver_0_1"] == samples[1].tokens_read["solver_0"]
+    assert [turn.agent for turn in voted.turns] == ["solver_0_0", "solver_0_1"]
 
 
 def test_thoughts_of_all_samples_are_counted(solo):
     samples = [sample(solo, "#### 1", "so " * n) for n in (2, 3)]
-    found = vote(solo, samples)
-    thought = [sum(one.tokens_thought.values()) for one in samples]
+    voted = vote(solo, samples)
+    thought = [sum(sampled.tokens_thought.values()) for sampled in samples]
     assert 0 < thought[0] < thought[1]
-    assert list(found.tokens_thought.values()) == thought
-    assert summarize([found])["tokens_spent"] == sum(thought) + sum(found.tokens_said.values())
+    assert list(voted.tokens_thought.values()) == thought
+    assert summarize([voted])["tokens_spent"] == sum(thought) + sum(voted.tokens_said.values())
 
 
 def test_a_sample_is_paid_for_the_vote_not_for_its_own_answer(solo):
@@ -69,18 +70,18 @@ def test_a_sample_is_paid_for_the_vote_not_for_its_own_answer(solo):
 
 
 def test_silent_samples_leave_nothing_to_grade(solo):
-    found = vote(solo, [sample(solo, ""), sample(solo, "")])
-    assert (found.solved, found.answer) == (False, "")
+    voted = vote(solo, [sample(solo, ""), sample(solo, "")])
+    assert (voted.solved, voted.answer) == (False, "")
 
 
 @pytest.mark.parametrize(
-    ("reference", "one", "votes"),
+    ("reference", "per_sample", "votes"),
     # The nearest whole number, at least one sample, at most eight, and eight where they are free.
     [(70.0, 14.0, 5), (76.0, 14.0, 5), (78.0, 14.0, 6), (3.0, 14.0, 1), (500.0, 14.0, 8)]
     + [(70.0, 0.0, 8)],
 )
-def test_the_number_of_samples_matches_the_tokens_of_the_reference(reference, one, votes):
-    assert votes_for(reference, one, most=8) == votes
+def test_the_number_of_samples_matches_the_tokens_of_the_reference(reference, per_sample, votes):
+    assert votes_for(reference, per_sample, most=8) == votes
 
 
 def test_a_vote_keeps_the_task_reward_and_the_bill_of_every_sample():
@@ -89,7 +90,7 @@ def test_a_vote_keeps_the_task_reward_and_the_bill_of_every_sample():
     samples = [sample(solo, text) for text in ("#### -1", right(solo), right(solo))]
     voted = vote(solo, samples)
     assert voted.task_rewards == {f"solver_0_{number}": (1.0,) for number in range(3)}
-    assert [*voted.bills.values()] == [one.bills["solver_0"] for one in samples]
+    assert [*voted.bills.values()] == [sampled.bills["solver_0"] for sampled in samples]
     assert all(bill[0] > 0 for bill in voted.bills.values())
     assert all(
         voted.rewards[agent][0] == pytest.approx(1.0 - bill[0], rel=1e-12)

@@ -21,7 +21,7 @@ def test_named_lines_have_points_where_the_picture_shows_them() -> None:
         axes.set(xlim=(0, 10), ylim=(0, 1))
 
     _, (low, high) = draw_with_points(4.0, 3.0, 1, paint)
-    assert [one.at for one in (low, high)] == [(0.0, 0.0), (10.0, 1.0)]
+    assert [point.at for point in (low, high)] == [(0.0, 0.0), (10.0, 1.0)]
     # Percent from the left and from the top: the second stands to the right of the first, above it.
     assert 0 < low.place[0] < 30 < 90 < high.place[0] < 100
     assert 0 < high.place[1] < 15 < 75 < low.place[1] < 100
@@ -32,32 +32,35 @@ def test_a_long_line_has_labels_for_some_of_its_points() -> None:
         4.0, 3.0, 1, lambda axes: axes.plot(range(1000), range(1000), gid="long")
     )
     # Every ninth, since more than 120 of 1,000 would be told by every eighth.
-    assert [one.at[0] for one in points[:2]] == [0.0, 9.0] and len(points) == 112
+    assert [point.at[0] for point in points[:2]] == [0.0, 9.0] and len(points) == 112
 
 
 @pytest.mark.slow
 def test_a_page_labels_values_at_their_steps(run: Path, report: Any) -> None:
     page = report(run)
-    (accuracy,) = [one for one in curves(read_run(run)) if one.name == "accuracy"]
-    told = [words for _, _, words in accuracy.points]
+    (accuracy,) = [picture for picture in curves(read_run(run)) if picture.name == "accuracy"]
+    labels = [words for _, _, words in accuracy.points]
     value = 100 * read_run(run).metrics[7]["train/accuracy"]
-    assert f"step 7: accuracy {value:.1f} %" in told
-    assert any(re.fullmatch(r"step 60: accuracy \d+\.\d % \(evaluation\)", one) for one in told)
-    assert told[0] in page.text and page.tags.count("ellipse") >= len(told)
+    assert f"step 7: accuracy {value:.1f} %" in labels
+    last = re.compile(r"step 60: accuracy \d+\.\d % \(evaluation\)")
+    assert any(map(last.fullmatch, labels))
+    assert labels[0] in page.text and page.tags.count("ellipse") >= len(labels)
 
 
 def test_a_sweep_shows_how_its_settings_learned(tmp_path: Path, build_run: Any) -> None:
     for seed in (0, 1):
         build_run(tmp_path / str(seed), seed=seed, steps=4, every=2, overrides=["a=<b>"])
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
-    picture = of_settings(found, "a world")
+    settings = sweep.sort_out([read_run(folder) for folder in sweep.find_runs(tmp_path)])
+    picture = of_settings(settings, "a world")
     assert picture is not None and picture.name == "a_world_training"
     both = [read_run(tmp_path / str(seed)).metrics[3]["train/tokens_said"] for seed in (0, 1)]
     words = f"step 3: tokens said {sum(both) / 2:.4g} (a=<b>)"
-    assert words in [told for _, _, told in picture.points]
+    assert words in [label for _, _, label in picture.points]
     assert of_settings(sweep.sort_out([])) is None
 
 
-@pytest.mark.parametrize(("label", "shown"), [("a=1, b=2", "a=1\nb=2"), ("x" * 61, "x" * 59 + "…")])
-def test_a_label_of_a_legend_has_an_override_a_line(label: str, shown: str) -> None:
-    assert short(label) == shown
+@pytest.mark.parametrize(
+    ("label", "legend"), [("a=1, b=2", "a=1\nb=2"), ("x" * 61, "x" * 59 + "…")]
+)
+def test_a_label_of_a_legend_has_an_override_a_line(label: str, legend: str) -> None:
+    assert short(label) == legend

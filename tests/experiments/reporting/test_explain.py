@@ -15,13 +15,13 @@ from laconic.experiments.run_folder.group_log import log_group
 def test_the_table_has_every_number_of_the_sum(tmp_path, capsys) -> None:
     log_group(RunFolder(tmp_path), learner(CONTRAST), (CONTRAST,), 1)
     explain.main([str(tmp_path), "step=7"])
-    told = capsys.readouterr().out
-    assert "step 1, task t, 2 episodes" in told and "s_0" in told
+    output = capsys.readouterr().out
+    assert "step 1, task t, 2 episodes" in output and "s_0" in output
     cells = ["0", "yes", "10", "1.000", "0.400", "0.500", "0.800", "0.100", "1.000", "0.700"]
-    assert cells in [line.split() for line in told.splitlines()]
-    assert "A = (1.000 - 0.500 x 0.400 - (0.100)) / 1.000 = 0.700" in told
-    assert "1 of 2 episodes solved; charge factor w = 0.500" in told
-    assert max(map(len, told.splitlines())) <= 80
+    assert cells in [line.split() for line in output.splitlines()]
+    assert "A = (1.000 - 0.500 x 0.400 - (0.100)) / 1.000 = 0.700" in output
+    assert "1 of 2 episodes solved; charge factor w = 0.500" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_the_table_has_every_number_of_the_sum(tmp_path, capsys) -> None:
 def test_mistakes_are_answered_in_one_line(tmp_path, capsys, arguments, words) -> None:
     with pytest.raises(SystemExit) as stopped:
         explain.main([each.format(folder=tmp_path) for each in arguments])
-    told = capsys.readouterr().err
-    assert stopped.value.code == 1 and words in told and told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert stopped.value.code == 1 and words in output and output.count("\n") == 1
 
 
 @pytest.mark.parametrize("row", [{}, {"task": "t"}, {"episodes": 3, "sequences": [{}]}])

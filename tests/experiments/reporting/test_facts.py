@@ -64,11 +64,12 @@ def test_a_title_names_environment_learner_and_seeds() -> None:
 
 
 def test_the_last_process_of_a_run_is_shown_with_commit_device_and_command(run: Run) -> None:
-    made = {"commit": f"{'a1' * 20}-dirty", "device": "1 x H200", "command": "laconic train seed=3"}
-    (run.folder / "provenance.json").write_text(json.dumps([{"commit": "old"}, made]))
-    found = facts(read_run(run.folder))
-    assert found["version"] == "0.1.0 (commit a1a1a1a1a1 with changes)"
-    assert (found["device"], found["command"]) == ("1 x H200", "laconic train seed=3")
+    commit = f"{'a1' * 20}-dirty"
+    process = {"commit": commit, "device": "1 x H200", "command": "laconic train seed=3"}
+    (run.folder / "provenance.json").write_text(json.dumps([{"commit": "old"}, process]))
+    shown_facts = facts(read_run(run.folder))
+    assert shown_facts["version"] == "0.1.0 (commit a1a1a1a1a1 with changes)"
+    assert (shown_facts["device"], shown_facts["command"]) == ("1 x H200", "laconic train seed=3")
     # What is no list of objects is as if it were not there.
     (run.folder / "provenance.json").write_text('{"command": 3}')
     assert read_run(run.folder).written_by == {}
@@ -78,8 +79,8 @@ def test_recorded_choices_are_shown_as_they_were_typed(run: Run) -> None:
     (run.folder / ".hydra").mkdir()
     noted = "hydra: {runtime: {choices: {learner: magrpo, agent: tiny}}}"
     (run.folder / ".hydra" / "hydra.yaml").write_text(noted)
-    found = facts(read_run(run.folder))
-    assert (found["learner"], found["agent"]) == ("magrpo", "tiny")
+    shown_facts = facts(read_run(run.folder))
+    assert (shown_facts["learner"], shown_facts["agent"]) == ("magrpo", "tiny")
 
 
 def test_a_price_that_stands_still_is_only_the_price(run: Run) -> None:
@@ -94,10 +95,10 @@ def test_unknown_facts_are_left_out(tmp_path: Path, config: str) -> None:
 
 def test_facts_of_several_runs_are_merged_and_times_added(run: Run) -> None:
     other = replace(run, seed="4", written=NOON + 86400)
-    found = facts_of_all([run, other])
-    assert (found["environment"], found["seed"]) == ("gsm8k", "3, 4")
-    assert found["duration"] == "8 min 21 s in all"
-    assert found["date"] == "2026-03-01 to 2026-03-02"
+    merged = facts_of_all([run, other])
+    assert (merged["environment"], merged["seed"]) == ("gsm8k", "3, 4")
+    assert merged["duration"] == "8 min 21 s in all"
+    assert merged["date"] == "2026-03-01 to 2026-03-02"
     many = facts_of_all([replace(run, seed=str(seed)) for seed in range(9)])
     assert many["seed"] == "0, 1, 2, 3, 4, 5 and 3 more"
     assert facts_of_all([]) == {}

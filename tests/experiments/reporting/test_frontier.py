@@ -22,9 +22,9 @@ def short(build_run: Callable[..., Path]) -> Callable[..., Path]:
 
 
 def test_without_a_finished_run_the_picture_says_so() -> None:
-    drawn = frontier(Sweep((), (), ()))
-    assert (drawn.name, drawn.wide) == ("accuracy_tokens", True)
-    assert drawn.png.startswith(b"\x89PNG")
+    picture = frontier(Sweep((), (), ()))
+    assert (picture.name, picture.wide) == ("accuracy_tokens", True)
+    assert picture.png.startswith(b"\x89PNG")
 
 
 def test_the_caption_distinguishes_intervals_over_seeds_and_over_tasks(
@@ -42,7 +42,7 @@ def test_a_run_is_linked_where_it_has_a_report_and_its_name_cannot_break_the_add
     (folders[0] / "report.html").touch()
     runs = [read_run(folder) for folder in folders]
     page = Reader(document(tmp_path, runs, sort_out(runs))[0])
-    assert [one for one in page.sources if not one.startswith("data:")] == [
+    assert [source for source in page.sources if not source.startswith("data:")] == [
         "a%23b%3F%3Cc%3E/report.html"
     ]
     assert "a#b?<c>" in page.text and "plain" in page.text
@@ -62,14 +62,14 @@ def test_the_fewest_tokens_that_would_do_are_drawn_where_runs_recorded_them(
     folder = short(tmp_path / "run")
     plain = frontier(sort_out([read_run(folder)]))
     lines = (folder / "evaluations.jsonl").read_text().splitlines()
-    told = [json.loads(one) | {"floors": {"coded": [[0.3, 0.3], [1.7, 1.0]]}} for one in lines]
-    (folder / "evaluations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    rows = [json.loads(line) | {"floors": {"coded": [[0.3, 0.3], [1.7, 1.0]]}} for line in lines]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = read_run(folder)
     assert run.after is not None and run.after.floors == {"coded": [(0.3, 0.3), (1.7, 1.0)]}
     assert frontier(sort_out([run])).png != plain.png
     # What cannot be read is left out.
-    told = [one | {"floors": "none"} for one in told]
-    (folder / "evaluations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    rows = [row | {"floors": "none"} for row in rows]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read_run(folder).after.floors == {}  # type: ignore[union-attr]
 
 

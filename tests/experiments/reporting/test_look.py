@@ -38,11 +38,11 @@ def test_the_first_49_marks_differ() -> None:
 
 @pytest.mark.usefixtures("usual_resolution")
 def test_a_picture_has_the_size_it_was_asked_for_and_its_panels() -> None:
-    seen: list[int] = []
-    png = draw(4.0, 2.0, 3, lambda *panels: seen.append(len(panels)))
+    counts: list[int] = []
+    png = draw(4.0, 2.0, 3, lambda *panels: counts.append(len(panels)))
     # 150 dots an inch.
     assert imread(io.BytesIO(png)).shape[:2] == (300, 600)
-    assert seen == [3]
+    assert counts == [3]
 
 
 def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_time() -> None:
@@ -64,15 +64,15 @@ def test_a_picture_of_few_colours_keeps_the_palette_and_its_resolution() -> None
 
     png = Image.open(io.BytesIO(draw(3.0, 2.0, 1, paint)))
     assert png.mode == "P" and png.info["dpi"] == pytest.approx((150, 150), abs=0.1)
-    seen = np.asarray(png.convert("RGB")).reshape(-1, 3).astype(int)
+    pixels = np.asarray(png.convert("RGB")).reshape(-1, 3).astype(int)
     for colour in PALETTE:
-        wanted = 255 * np.array(to_rgb(colour))
-        assert np.abs(seen - wanted).max(axis=1).min() < 12, colour
+        expected = 255 * np.array(to_rgb(colour))
+        assert np.abs(pixels - expected).max(axis=1).min() < 12, colour
 
 
 def test_a_mark_stands_at_its_means_with_bars_as_far_as_they_are_known(axes: Axes) -> None:
-    known, unknown = Interval(0.5, 0.25, 1.0, 9), Interval(3.0, math.nan, math.nan, 1)
-    mark(axes, (unknown, known), ("red", "o"), "mine")
+    certain, uncertain = Interval(0.5, 0.25, 1.0, 9), Interval(3.0, math.nan, math.nan, 1)
+    mark(axes, (uncertain, certain), ("red", "o"), "mine")
     (bars,) = axes.containers
     assert (bars.has_xerr, bars.has_yerr) == (False, True)
     (segment,) = bars.lines[2][0].get_segments()

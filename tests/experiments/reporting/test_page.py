@@ -56,7 +56,7 @@ def test_words_in_pictures_can_be_read_on_a_phone() -> None:
     style = Reader(sweep()).inside["style"]
     small = style.split("@media (max-width: 760px)")[1].split("@media")[0]
     assert "figure { overflow-x: auto; }" in small
-    narrow, wide = (float(one) for one in re.findall(r"\.plot { min-width: (\d+)px", small))
+    narrow, wide = (float(width) for width in re.findall(r"\.plot { min-width: (\d+)px", small))
     # An inch of a picture is so many pixels on the screen; a point is 1/72 of it.
     for pixels, inches in ((narrow, curves._SIZE[0]), (wide, 12.4)):
         assert look._STYLE["legend.fontsize"] / 72 * pixels / inches >= 10
@@ -70,9 +70,9 @@ def test_every_value_is_escaped_and_made_visible_wherever_it_stands() -> None:
     attack = "</title><script>x</script>\x1b\ud800"
     values = ("facts", "warned", "left_out", "shared")
     page = Reader(sweep(name=attack, about={attack: attack}, **{name: [attack] for name in values}))
-    shown = "</title><script>x</script>" + 2 * "\N{REPLACEMENT CHARACTER}"
+    escaped = "</title><script>x</script>" + 2 * "\N{REPLACEMENT CHARACTER}"
     # Twice for the name, once for each other value; twice for the name of a fact and its text.
-    assert page.text.count(shown) == 4 + len(values)
+    assert page.text.count(escaped) == 4 + len(values)
     assert page.tags.count("script") == 1
 
 

@@ -59,13 +59,13 @@ def play(tmp_path: Path):
         pytest.skip("there is no node here to run the script of a page")
 
     def call(expression: str, rows: list[list[str]], marks: list[str]) -> object:
-        given = f"const ROWS = {json.dumps(rows)}, MARKS = {json.dumps(marks)};\n"
-        shown = f"console.log(JSON.stringify({expression}));\n"
+        constants = f"const ROWS = {json.dumps(rows)}, MARKS = {json.dumps(marks)};\n"
+        result = f"console.log(JSON.stringify({expression}));\n"
         file = tmp_path / "page.js"
-        file.write_text(given + DOCUMENT + SCRIPT.read_text("utf-8") + shown, "utf-8")
-        done = subprocess.run(["node", str(file)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        file.write_text(constants + DOCUMENT + SCRIPT.read_text("utf-8") + result, "utf-8")
+        completed = subprocess.run(["node", str(file)], capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stderr
+        return json.loads(completed.stdout)
 
     return call
 
@@ -83,8 +83,8 @@ def test_the_first_column_is_sorted_as_words_with_their_numbers(play) -> None:
 
 
 def test_only_the_sorted_head_says_so(play) -> None:
-    found = play("(sorted(1), sorted(0), heads.map((head) => head.attributes))", ROWS, [])
-    assert found == [{"aria-sort": "ascending"}, {}]
+    attributes = play("(sorted(1), sorted(0), heads.map((head) => head.attributes))", ROWS, [])
+    assert attributes == [{"aria-sort": "ascending"}, {}]
 
 
 def test_tasks_are_shown_that_have_every_mark_asked_for(play) -> None:

@@ -24,11 +24,11 @@ def test_an_empty_run_has_no_evaluation_and_no_step() -> None:
 
 
 def test_the_last_evaluation_after_training_counts() -> None:
-    found = tuple(evaluation(step, accuracy=0.5) for step in (0, 2, 4))
-    run = replace(EMPTY, evaluations=found, metrics={6: {}})
-    assert (run.before, run.after, run.last_step) == (found[0], found[2], 6)
-    bare = replace(EMPTY, evaluations=found[:1])
-    assert (bare.before, bare.after) == (found[0], None)
+    evaluations = tuple(evaluation(step, accuracy=0.5) for step in (0, 2, 4))
+    run = replace(EMPTY, evaluations=evaluations, metrics={6: {}})
+    assert (run.before, run.after, run.last_step) == (evaluations[0], evaluations[2], 6)
+    bare = replace(EMPTY, evaluations=evaluations[:1])
+    assert (bare.before, bare.after) == (evaluations[0], None)
 
 
 def test_a_series_skips_the_steps_without_the_metric() -> None:
@@ -48,6 +48,7 @@ def test_a_series_skips_the_steps_without_the_metric() -> None:
     ],
 )
 def test_a_graded_score_is_the_goal(means: dict[str, float], by_degrees: bool) -> None:
-    one = evaluation(0, **means)
-    assert graded([one.intervals]) is by_degrees
-    assert goal([replace(EMPTY, evaluations=(one,))]) == ("score" if by_degrees else "accuracy")
+    recorded = evaluation(0, **means)
+    assert graded([recorded.intervals]) is by_degrees
+    run = replace(EMPTY, evaluations=(recorded,))
+    assert goal([run]) == ("score" if by_degrees else "accuracy")

@@ -35,10 +35,10 @@ def test_the_table_shows_before_after_and_change_with_intervals(
             "episodes": 1000,
             "intervals": {
                 "accuracy": {"mean": mean, "low": low, "high": high, "count": 1000},
-                "tokens_said": {"mean": said, "low": said - 3, "high": said + 4, "count": 1000},
+                "tokens_said": {"mean": t, "low": t - 3, "high": t + 4, "count": 1000},
             },
         }
-        for step, mean, low, high, said in entries
+        for step, mean, low, high, t in entries
     ]
     write_rows(folder / "evaluations.jsonl", rows)
     write_rows(folder / "metrics.jsonl", [{"step": 60}])
@@ -72,14 +72,15 @@ def test_tasks_carry_the_marks_by_which_they_are_filtered(
     run: Path, report: Any, write_rows: Any
 ) -> None:
     rows = [json.loads(line) for line in (run / "transcripts.jsonl").read_text().splitlines()]
-    kept = [row for row in rows if row["step"] in (0, 60)]
-    for row in kept:
+    selected = [row for row in rows if row["step"] in (0, 60)]
+    for row in selected:
         # The first is solved by training, the second lost by it, of the third nothing is told.
         after = row["step"] == 60
         task = int(row["task"][-1])
         row["solved"] = (after, not after, None)[task]
-        row["messages"] = [one for one in row["messages"] if one["text"] or (task == 0 and after)]
-    write_rows(run / "transcripts.jsonl", kept)
+        loud = [message for message in row["messages"] if message["text"]]
+        row["messages"] = row["messages"] if task == 0 and after else loud
+    write_rows(run / "transcripts.jsonl", selected)
     page = report(run)
     assert page.marks == ["solved changed silent", "unsolved changed", ""]
     assert all(f"{mark}\n" in page.text or mark in page.text for mark in single.MARKS)
@@ -152,7 +153,12 @@ def test_a_step_written_twice_counts_as_written_last(tmp_path: Path, write_rows:
 @pytest.mark.parametrize(
     "name", ["config.yaml", "metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"]
 )
-def test_a_file_of_garbage_costs_its_part_and_no_more(run: Path, name: str, report: Any) -> None:
+def test_a_file_of_garbage_costs_its_part_and_no_more(
+    run: Path, name: str, report: Any, request: pytest.FixtureRequest
+) -> None:
+    if name in ("config.yaml", "transcripts.jsonl"):
+        # No picture is drawn of these.
+        request.getfixturevalue("without_pictures")
     (run / name).write_bytes(b'\xff\x00{]: \xfe\n{"step": 1, "intervals": 3, "task": {}}\n')
     (run / "status.json").write_bytes(b"\xff[")
     assert "What the metrics mean" in report(run).text
@@ -180,8 +186,8 @@ def test_metrics_that_an_environment_does_not_report_are_not_drawn(
                 row |= {"solved": None, "tokens_said": None} if file == "transcripts" else {}
             write_rows(run / f"{file}.jsonl", rows)
     page = report(tmp_path / "0")
-    found = {path.stem for path in (tmp_path / "0" / "report").glob("*.png")}
-    assert found == {"score", "silence", "learner"}
+    pictures = {path.stem for path in (tmp_path / "0" / "report").glob("*.png")}
+    assert pictures == {"score", "silence", "learner"}
     assert "✓ solved" not in page.text and "not solved" not in page.text
     assert "Before training" in page.text
     assert "score" in report(tmp_path).text

@@ -23,7 +23,7 @@ NOON = datetime(2026, 3, 1, 12, 5).timestamp()
 def build(
     folder: Path, seed: int, rows: int | None, state: str = "", evaluated=(0, 4), error: str = ""
 ) -> Path:
-    """A run of four steps that has come so far as to have some rows.
+    """Write a run of four steps that has some rows so far.
 
     Args:
         folder: of the run.
@@ -42,7 +42,7 @@ def build(
             | ({"eval/accuracy": 0.5, "eval/tokens_said": 20.0 - step} if step in evaluated else {})
             for step in range(rows)
         ]
-        (folder / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         os.utime(folder / "metrics.jsonl", (NOON, NOON))
     if state:
         status = {"state": state, "step": max((rows or 0) - 1, 0), "warnings": []}
@@ -67,7 +67,7 @@ STANDINGS = {
 
 @pytest.fixture
 def half(tmp_path: Path) -> Path:
-    """Of nine jobs one is done, and six others have begun."""
+    """Write a sweep of nine jobs: one is done, and six others have begun."""
     folder = tmp_path / "sweep"
     build(folder / "0", 0, 5, "finished")
     build(folder / "1", 1, 3, "running")
@@ -77,26 +77,27 @@ def half(tmp_path: Path) -> Path:
     build(folder / "5", 5, 2, "failed", evaluated=(), error=TRACEBACK)
     # Refused a second start after it was done: it is done all the same.
     build(folder / "6", 6, 5, "finished", error="the folder already holds a run\n")
-    asked = {
+    record = {
         "hydra": {
             "overrides": {"task": ["seed=range(0,9)", "env.rounds=2"]},
             "sweeper": {"params": None},
         }
     }
-    OmegaConf.save(asked, folder / "multirun.yaml")
+    OmegaConf.save(record, folder / "multirun.yaml")
     return folder
 
 
 def test_every_run_that_is_not_done_is_named_with_where_it_stands(half: Path) -> None:
-    runs = [read_run(one) for one in find_runs(half)]
-    found = sort_out(runs)
-    assert {run.folder.name: why for run, why in found.left_out} == STANDINGS
-    assert [run.folder.name for one in found.settings for run in one.runs] == ["0", "6"]
+    runs = [read_run(path) for path in find_runs(half)]
+    sorted_runs = sort_out(runs)
+    assert {run.folder.name: why for run, why in sorted_runs.left_out} == STANDINGS
+    pooled = [run for setting in sorted_runs.settings for run in setting.runs]
+    assert [run.folder.name for run in pooled] == ["0", "6"]
     assert {run.folder.name: standing(run) for run in runs if not run.finished} == STANDINGS
 
 
 def test_the_runs_are_counted_by_kind_with_those_to_come(half: Path) -> None:
-    runs = [read_run(one) for one in find_runs(half)]
+    runs = [read_run(path) for path in find_runs(half)]
     assert counts(half, runs) == [
         "2 finished",
         "2 running",
@@ -110,11 +111,11 @@ def test_the_runs_are_counted_by_kind_with_those_to_come(half: Path) -> None:
 def test_page_and_terminal_say_which_run_is_which(half: Path, tmp_path: Path) -> None:
     console = Console(width=200, record=True, file=(tmp_path / "out").open("w"))
     page = write_report(half, console).read_text("utf-8")
-    shown = console.export_text()
+    output = console.export_text()
     for name, words in STANDINGS.items():
-        assert f"left out: {name}: {words}" in shown
+        assert f"left out: {name}: {words}" in output
         assert f"{name}: {words}" in re.sub("<[^>]*>", "", page)
-    assert "runs: 2 finished, 2 running, 1 interrupted, 2 failed" in shown
+    assert "runs: 2 finished, 2 running, 1 interrupted, 2 failed" in output
     assert "2 not begun" in page
 
 
@@ -131,7 +132,7 @@ def test_a_run_that_failed_says_why_on_its_own_page(half: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "jobs"),
+    ("overrides", "jobs"),
     [
         (["seed=0,1,2", "env.reward.price=0,0.5", "train.steps=4"], 6),
         (["seed=range(0,5)", "seed=range(1,9,2)"], 4),
@@ -149,9 +150,9 @@ def test_a_run_that_failed_says_why_on_its_own_page(half: Path, tmp_path: Path) 
     ],
 )
 def test_the_jobs_of_a_sweep_are_counted_if_possible(
-    tmp_path: Path, asked: list[str], jobs: int | None
+    tmp_path: Path, overrides: list[str], jobs: int | None
 ) -> None:
-    config = {"hydra": {"overrides": {"task": asked}, "sweeper": {"params": {"a": "1"}}}}
+    config = {"hydra": {"overrides": {"task": overrides}, "sweeper": {"params": {"a": "1"}}}}
     OmegaConf.save(config, tmp_path / "multirun.yaml")
     assert planned(tmp_path) == jobs
 

@@ -19,14 +19,14 @@ def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(
 ) -> None:
     folder = build_multirun(tmp_path / "multirun")
     page = report(folder)
-    drawn = sorted(path.name for path in (folder / "report").iterdir())
-    assert drawn == ["accuracy_tokens.png", "training.png"]
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(folder)])
-    assert [(one.label, len(one.runs)) for one in found.settings] == [
+    pictures = sorted(path.name for path in (folder / "report").iterdir())
+    assert pictures == ["accuracy_tokens.png", "training.png"]
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(folder)])
+    assert [(setting.label, len(setting.runs)) for setting in groups.settings] == [
         ("env.reward.price=0.0", 3),
         ("env.reward.price=0.5", 3),
     ]
-    assert found.left_out == ()
+    assert groups.left_out == ()
     assert "env.reward.price=0.5" in page.text and "before training" in page.text
 
 
@@ -38,31 +38,32 @@ def test_where_work_is_scored_by_degrees_the_score_comes_first(
         folder = build_run(tmp_path / "sweep" / str(number), seed=number)
         rows = (folder / "evaluations.jsonl").read_text().splitlines()
         evaluations = [json.loads(row) for row in rows]
-        for one in evaluations:
-            one["intervals"]["score"] = {"mean": 2.5 + number, "low": 2.4, "high": 4, "count": 9}
+        for evaluation in evaluations:
+            score = {"mean": 2.5 + number, "low": 2.4, "high": 4, "count": 9}
+            evaluation["intervals"]["score"] = score
         write_rows(folder / "evaluations.jsonl", evaluations)
     single, together = report(tmp_path / "sweep" / "0"), report(tmp_path / "sweep")
     assert (tmp_path / "sweep" / "0" / "report" / "score.png").exists()
-    drawn = {path.name for path in (tmp_path / "sweep" / "report").iterdir()}
-    assert "score_tokens.png" in drawn and "accuracy_tokens.png" not in drawn
+    pictures = {path.name for path in (tmp_path / "sweep" / "report").iterdir()}
+    assert "score_tokens.png" in pictures and "accuracy_tokens.png" not in pictures
     assert single.text.index("score") < single.text.index("accuracy")
-    found = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
-    assert sweep.columns(found)[2:6] == ("score", "tokens said", "vs before", "accuracy")
+    groups = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
+    assert sweep.columns(groups)[2:6] == ("score", "tokens said", "vs before", "accuracy")
     # Mean of 2.5 and 3.5. Seeds: Student's 12.706 times their standard error of 0.5 is 6.353.
     # Tasks: the mean distances to the ends are 0.6 and 1.0. Together 6.381 and 6.431.
-    assert sweep.rows(found)[1][2] == "3.00 [−3.38, 9.43]" and "3.00 [−3.38" in together.text
+    assert sweep.rows(groups)[1][2] == "3.00 [−3.38, 9.43]" and "3.00 [−3.38" in together.text
 
 
 def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
     tmp_path: Path, build_run: Any, write_rows: Any
 ) -> None:
-    for seed, said in enumerate((10.0, 20.0)):
+    for seed, tokens in enumerate((10.0, 20.0)):
         folder = build_run(tmp_path / str(seed), seed=seed)
-        interval = {"mean": said, "low": said - 1, "high": said + 1, "count": 1000}
+        interval = {"mean": tokens, "low": tokens - 1, "high": tokens + 1, "count": 1000}
         row = {"step": 60, "episodes": 1000, "intervals": {"tokens_said": interval}}
         write_rows(folder / "evaluations.jsonl", [row])
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
-    after = found.settings[0].after("tokens_said")
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    after = groups.settings[0].after("tokens_said")
     # Mean 15, standard error 5, t with one degree of freedom 12.7062: 63.531; over tasks 1.
     # sqrt(63.531^2 + 1) = 63.539.
     assert after is not None
@@ -78,17 +79,17 @@ def test_equal_seeds_show_the_interval_over_their_tasks(
         rounds = {"mean": 2.0, "low": 2.0, "high": 2.0, "count": 100}
         row = {"step": 60, "episodes": 100, "intervals": {"accuracy": interval, "rounds": rounds}}
         write_rows(folder / "evaluations.jsonl", [row])
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
     # The bootstrap sees no spread in rounds, and nor do the seeds: no interval is shown.
-    assert sweep.level("accuracy", found.settings[0].after("accuracy")) == "99.0 % [94.5, 99.8]"
-    assert sweep.level("rounds", found.settings[0].after("rounds")) == "2.00"
+    assert sweep.level("accuracy", groups.settings[0].after("accuracy")) == "99.0 % [94.5, 99.8]"
+    assert sweep.level("rounds", groups.settings[0].after("rounds")) == "2.00"
 
 
 def test_one_seed_keeps_the_interval_over_its_tasks(run: Path) -> None:
     read = read_run(run)
     assert read.after is not None
-    found = sweep.sort_out([read])
-    assert found.settings[0].after("accuracy") == read.after.intervals["accuracy"]
+    groups = sweep.sort_out([read])
+    assert groups.settings[0].after("accuracy") == read.after.intervals["accuracy"]
 
 
 def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(
@@ -101,16 +102,16 @@ def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(
     build_run(tmp_path / "b" / "0", seed=3)
     (tmp_path / "b" / "0" / "status.json").write_text('{"state": "failed", "step": 9}')
     build_run(tmp_path / "b" / "10", seed=0)
-    runs = [read_run(one) for one in sweep.find_runs(tmp_path)]
-    found = sweep.sort_out(runs)
-    reasons = {run.folder.relative_to(tmp_path).as_posix(): why for run, why in found.left_out}
+    runs = [read_run(path) for path in sweep.find_runs(tmp_path)]
+    groups = sweep.sort_out(runs)
+    reasons = {run.folder.relative_to(tmp_path).as_posix(): why for run, why in groups.left_out}
     assert reasons == {
         "a/0": "10 repeats its setting and seed 0",
         "a/1": "unfinished (step 30 of 60), last evaluated at step 20",
         "a/2": "nothing recorded",
         "b/0": "failed (step 60 of 60), last evaluated at step 60",
     }
-    assert [run.folder.name for run in found.settings[0].runs] == ["10"]
+    assert [run.folder.name for run in groups.settings[0].runs] == ["10"]
     text = report(tmp_path).text
     assert "a/1: unfinished (step 30 of 60)" in text
 
@@ -124,10 +125,10 @@ def test_environments_have_a_panel_and_a_table_each_and_no_mean_together(
         )
         config = f"seed: {number % 2}\nenv:\n  name: {name}\n"
         (folder / "config.yaml").write_text(config)
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
-    worlds = found.environments
-    assert [(name, len(one.runs)) for name, one in worlds.items()] == [("gsm8k", 2), ("tl/dr", 2)]
-    assert [len(sweep.rows(one)) for one in worlds.values()] == [2, 2]
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    worlds = groups.environments
+    assert {name: len(world.runs) for name, world in worlds.items()} == {"gsm8k": 2, "tl/dr": 2}
+    assert [len(sweep.rows(world)) for world in worlds.values()] == [2, 2]
     page = report(tmp_path)
     pictures = sorted(path.name for path in (tmp_path / "report").iterdir())
     ends = ("accuracy_tokens.png", "training.png")
@@ -142,16 +143,16 @@ def test_equal_overrides_in_two_environments_are_two_settings(
     for number, name in enumerate(("gsm8k", "tldr")):
         folder = build_run(tmp_path / str(number), steps=4, every=2, overrides=["seed=0"])
         (folder / "config.yaml").write_text(f"env:\n  name: {name}\n")
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
-    assert (len(found.settings), found.left_out) == (2, ())
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    assert (len(groups.settings), groups.left_out) == (2, ())
 
 
 def test_runs_of_unknown_overrides_are_never_pooled(tmp_path: Path, build_run: Any) -> None:
     for number in range(2):
         folder = build_run(tmp_path / str(number), seed=number)
         (folder / ".hydra" / "overrides.yaml").unlink()
-    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
-    assert [len(one.runs) for one in found.settings] == [1, 1]
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    assert [len(setting.runs) for setting in groups.settings] == [1, 1]
 
 
 def test_a_folder_of_nothing_but_failed_runs_still_has_a_report(
@@ -164,7 +165,7 @@ def test_a_folder_of_nothing_but_failed_runs_still_has_a_report(
 def test_run_folders_come_in_natural_order(tmp_path: Path) -> None:
     for name in ("10", "2", "1"):
         (tmp_path / name / ".hydra").mkdir(parents=True)
-    assert [one.name for one in sweep.find_runs(tmp_path)] == ["1", "2", "10"]
+    assert [path.name for path in sweep.find_runs(tmp_path)] == ["1", "2", "10"]
 
 
 def test_square_brackets_in_overrides_survive_the_terminal(tmp_path: Path, build_run: Any) -> None:

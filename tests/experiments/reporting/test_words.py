@@ -43,10 +43,10 @@ def test_a_level_comes_apart_into_its_mean_and_its_interval() -> None:
 
 
 def test_large_numbers_have_fewer_digits() -> None:
-    one = Interval(math.nan, math.nan, math.nan, 1)
+    unknown = Interval(math.nan, math.nan, math.nan, 1)
     written = {9.994: "9.99", 10.0: "10.0", 999.9: "999.9", 1234.5: "1234"}
     for mean, text in written.items():
-        assert level("tokens_said", Interval(mean, one.low, one.high, 1)) == text
+        assert level("tokens_said", Interval(mean, unknown.low, unknown.high, 1)) == text
 
 
 def test_zero_has_no_relative_change() -> None:
@@ -66,14 +66,14 @@ def test_known_metrics_come_in_a_fixed_order_and_unknown_ones_last() -> None:
     assert (label("tokens_said"), label("zeal")) == ("tokens said", "zeal")
 
 
-@pytest.mark.parametrize(("whole", "kept"), [("first", "a long name"), ("others", "1 [0, 2]")])
+@pytest.mark.parametrize(("whole", "text"), [("first", "a long name"), ("others", "1 [0, 2]")])
 def test_a_table_that_is_too_narrow_keeps_the_columns_that_are_to_stay_whole(
-    whole: str, kept: str
+    whole: str, text: str
 ) -> None:
     console = Console(width=18, file=io.StringIO(), record=True)
     table = text_table("", ("entry", "n"), [("a long name", "1 [0, 2]")], whole)  # type: ignore[arg-type]
     console.print(table)
-    assert kept in console.export_text()
+    assert text in console.export_text()
 
 
 def test_square_brackets_are_text_in_a_table() -> None:

@@ -29,5 +29,5 @@ def test_the_main_process_keeps_its_folder_and_another_throws_its_own_away(tmp_p
 
 def test_the_main_process_draws_as_one_alone_does_and_the_others_apart():
     assert rank_seed(7, 0) == 7
-    drawn = {rank_seed(seed, rank) for seed in range(20) for rank in range(4)}
-    assert len(drawn) == 80
+    seeds = {rank_seed(seed, rank) for seed in range(20) for rank in range(4)}
+    assert len(seeds) == 80

@@ -48,7 +48,7 @@ def test_a_status_of_somebody_else_cannot_command_the_terminal(folder):
 
 
 def _everything(folder):
-    """Every entry below a folder with its kind and content."""
+    """Return every entry below a folder with its kind and content."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -160,9 +160,9 @@ KINDS = ["pipes", "devices", "depth", "aliases", "a terabyte"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_that_would_keep_a_reader_busy_is_read_as_broken(tmp_path, kind):
     folder = _strange(tmp_path / "run", kind)
-    found = read_run(folder)
-    assert (found.settings, found.metrics, found.transcripts) == ({}, {}, ())
-    assert any("config.yaml" in one for one in found.problems)
+    run = read_run(folder)
+    assert (run.settings, run.metrics, run.transcripts) == ({}, {}, ())
+    assert any("config.yaml" in problem for problem in run.problems)
 
 
 @pytest.mark.parametrize("kind", KINDS)

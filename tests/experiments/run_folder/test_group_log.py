@@ -96,10 +96,10 @@ def test_a_resumed_run_drops_groups_after_its_checkpoint(tmp_path) -> None:
     assert [row["step"] for row in read_rows(folder.groups)] == [1, 10]
 
 
-@pytest.mark.parametrize(("step", "found"), [(None, 20), (4, 1), (6, 10), (15, 10), (999, 20)])
-def test_the_nearest_group_is_taken(tmp_path, step, found) -> None:
+@pytest.mark.parametrize(("step", "expected"), [(None, 20), (4, 1), (6, 10), (15, 10), (999, 20)])
+def test_the_nearest_group_is_taken(tmp_path, step, expected) -> None:
     folder = RunFolder(tmp_path)
     for each in (1, 10, 20):
         log_group(folder, learner(CONTRAST), (CONTRAST,), each)
     row = nearest(folder.groups, step)
-    assert row is not None and row["step"] == found
+    assert row is not None and row["step"] == expected

@@ -23,8 +23,8 @@ def episode(task, score=1.0):
         Turn("solver_0", 1, "#### 2", cut=True, written="#### 22", usage=Usage(5, 3, 2, 1, 0.25)),
     )
     rewards = {"helper_0": (0.1, 1.0), "solver_0": (0.0, 1.0)}
-    said = {"helper_0": 1, "solver_0": 3}
-    return Episode(task, turns, rewards, score, True, "2", False, said, {"helper_0": 7})
+    tokens_said = {"helper_0": 1, "solver_0": 3}
+    return Episode(task, turns, rewards, score, True, "2", False, tokens_said, {"helper_0": 7})
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     journal.keep_episode(2, episode("c", math.nan))
     journal.keep_episode(1, episode("b"))
     again = Journal(folder, STARTS)
-    assert [one.task for one in again.played] == ["b", "c"]
+    assert [episode.task for episode in again.played] == ["b", "c"]
     assert as_plain(again.episodes[1]) == as_plain(episode("b"))
     assert again.episodes[1].turns[1] == episode("b").turns[1]
     # Token ids stay behind.
@@ -52,15 +52,15 @@ def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
     journal.keep_reply(1, 3, ASKED, REPLY)
     start = Journal(folder, STARTS).start(1)
     assert (start.seed, start.task) == (1, "b")
-    given = start.replies["solver_0", 3]
-    assert given(ASKED) == REPLY
+    reply = start.replies["solver_0", 3]
+    assert reply(ASKED) == REPLY
     for other in (
         Request("solver_0", "else", ASKED.history, ASKED.texts, 9),
         Request("solver_0", "now", (Reply("unsaid"),), ASKED.texts, 9),
         Request("solver_0", "now", ASKED.history, ("behind",), 9),
         Request("solver_0", "now", ASKED.history, ASKED.texts, 8),
     ):
-        assert given(other) is None and digest(other) != digest(ASKED)
+        assert reply(other) is None and digest(other) != digest(ASKED)
     assert not Journal(folder, STARTS).start(0).replies
 
 
@@ -74,7 +74,7 @@ def test_an_incomplete_line_is_dropped_and_later_rows_are_complete(folder):
     journal.keep_episode(1, episode("b"))
     journal.keep_reply(2, 0, ASKED, REPLY)
     again = Journal(folder, STARTS)
-    assert [one.task for one in again.played] == ["a", "b"]
+    assert [episode.task for episode in again.played] == ["a", "b"]
     assert again.start(1).replies and again.start(2).replies
 
 

@@ -25,11 +25,11 @@ def test_an_entry_names_version_commit_command_start_and_device(monkeypatch):
 
 def test_the_commit_is_that_of_the_clone_and_of_no_other_repository(monkeypatch, tmp_path):
     provenance.commit.cache_clear()
-    found = provenance.commit()
+    commit = provenance.commit()
     if (ROOT / ".git").exists():
         command = ["git", "rev-parse", "HEAD"]
         head = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-        assert found.removesuffix("-dirty") == head
+        assert commit.removesuffix("-dirty") == head
     inside = tmp_path / "site-packages"
     inside.mkdir()
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

@@ -69,7 +69,7 @@ def test_words_follow_the_role_except_in_the_brief_form():
     full = envs.make("gsm8k", tasks=2)
     tell(full, "Think first.")
     observations, _ = full.reset(seed=0)
-    assert all("Think first." in one["text"] for one in observations.values())
+    assert all("Think first." in observation["text"] for observation in observations.values())
     brief = envs.make("gsm8k", tasks=2, instructions="brief")
     before = brief.reset(seed=0)[0]["solver_0"]["text"]
     tell(brief, "Think first.")
@@ -83,13 +83,13 @@ def society(**settings):
 def test_each_agent_reads_only_its_own_words_of_a_list():
     plain, env = society(), society()
     tell(env, ["You are easy-going.", "You are sure of yourself."])
-    found = {agent: one["text"] for agent, one in env.reset(seed=0)[0].items()}
-    assert "easy-going" in found["solver_0"] and "sure of" not in found["solver_0"]
+    texts = {agent: observation["text"] for agent, observation in env.reset(seed=0)[0].items()}
+    assert "easy-going" in texts["solver_0"] and "sure of" not in texts["solver_0"]
     before = plain.reset(seed=0)[0]["solver_0"]["text"]
-    assert found["solver_0"].replace("You are easy-going.\n", "") == before
+    assert texts["solver_0"].replace("You are easy-going.\n", "") == before
     # What all read alike stays the beginning of all prompts.
     general = env.reset(seed=0)[1]["solver_0"]["general"]
-    assert all(text.startswith(general) for text in found.values()) and "easy" not in general
+    assert all(text.startswith(general) for text in texts.values()) and "easy" not in general
 
 
 def test_words_for_more_agents_than_there_are_and_for_policies_that_read_none():

@@ -20,8 +20,8 @@ from laconic.learners.episode import Episode, Group, Turn
 
 
 def group(replies: int) -> Group:
-    spoken = Turn("a_0", 0, "hm", (1, 2, 3), (4, 5), (-0.1, -0.2))
-    return Group("t", (Episode("t", (spoken,) * replies, {}), Episode("t", (), {})))
+    turn = Turn("a_0", 0, "hm", (1, 2, 3), (4, 5), (-0.1, -0.2))
+    return Group("t", (Episode("t", (turn,) * replies, {}), Episode("t", (), {})))
 
 
 def test_replies_are_sampled_and_whole_conversations_trained():
@@ -45,11 +45,11 @@ def test_peak_memory_is_in_gigabytes_and_never_falls():
 
 
 def test_the_clock_is_read_when_the_gpu_is_done(monkeypatch):
-    done = []
+    calls = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("gpu"))
-    monkeypatch.setattr(time, "perf_counter", lambda: done.append("clock") or 7.5)
-    assert now() == 7.5 and done == ["gpu", "clock"]
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: calls.append("gpu"))
+    monkeypatch.setattr(time, "perf_counter", lambda: calls.append("clock") or 7.5)
+    assert now() == 7.5 and calls == ["gpu", "clock"]
 
 
 @pytest.mark.gpu

@@ -76,7 +76,7 @@ def answers(tmp_path_factory):
     here = tmp_path_factory.mktemp("here")
     (here / "bare").mkdir()
     (here / "bare" / "config.json").write_text("{}")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", ASK],
         input=json.dumps(list(MISTAKES)),
         capture_output=True,
@@ -88,8 +88,8 @@ def answers(tmp_path_factory):
         },
         check=True,
     )
-    found = dict(zip(MISTAKES, json.loads(done.stdout), strict=True))
-    return found, [path.name for path in here.iterdir()]
+    by_command = dict(zip(MISTAKES, json.loads(completed.stdout), strict=True))
+    return by_command, [path.name for path in here.iterdir()]
 
 
 @pytest.mark.parametrize("command", MISTAKES)

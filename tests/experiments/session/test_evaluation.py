@@ -67,8 +67,8 @@ def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder
     }
     assert {f"eval/{name}" for name in row["intervals"]} == set(metrics)
     transcripts = rows(folder.transcripts)
-    assert [one["task"] for one in transcripts] == list(environments[0].tasks)[:2]
-    assert all(one["solved"] and one["answer"] == one["reference"] for one in transcripts)
+    assert [row["task"] for row in transcripts] == list(environments[0].tasks)[:2]
+    assert all(row["solved"] and row["answer"] == row["reference"] for row in transcripts)
 
 
 def test_an_evaluation_plays_as_many_tasks_as_fit_into_its_time(environments, folder, rows):
@@ -187,11 +187,11 @@ def test_a_transcript_has_thoughts_only_if_there_are_any():
         Turn("helper_0", 0, "two", tokens_said=1, thought="hm, two", tokens_thought=3),
         Turn("solver_0", 1, "#### 2", tokens_said=3),
     )
-    said, thought = {"helper_0": 1, "solver_0": 3}, {"helper_0": 3, "solver_0": 0}
-    thinking = Episode("a", turns, {}, tokens_said=said, tokens_thought=thought)
+    tokens_said, thought = {"helper_0": 1, "solver_0": 3}, {"helper_0": 3, "solver_0": 0}
+    thinking = Episode("a", turns, {}, tokens_said=tokens_said, tokens_thought=thought)
     row = transcript(thinking, None, step=0).row()
     assert (row["tokens_said"], row["tokens_thought"]) == (4, 3)
-    found = [(one["thought"], one["tokens_thought"]) for one in row["messages"]]
-    assert found == [("hm, two", 3), ("", 0)]
-    plain = transcript(Episode("a", turns[1:], {}, tokens_said=said), None, step=0).row()
+    thoughts = [(message["thought"], message["tokens_thought"]) for message in row["messages"]]
+    assert thoughts == [("hm, two", 3), ("", 0)]
+    plain = transcript(Episode("a", turns[1:], {}, tokens_said=tokens_said), None, step=0).row()
     assert not {"thought", "tokens_thought"} & {*plain, *plain["messages"][0]}

@@ -37,12 +37,12 @@ def test_the_header_names_agent_environment_learner_and_folder():
 
 def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some():
     assert unseen(cfg_of()) == ""
-    said = unseen(cfg_of("env=math"))
-    assert "never saw math (they were trained on gsm8k)" in said
+    note = unseen(cfg_of("env=math"))
+    assert "never saw math (they were trained on gsm8k)" in note
     assert (
         "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (about 20 minutes on one"
         " core), then laconic train env=math agent.model=warm/math"
-    ) in said
+    ) in note
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some(
     ],
 )  # fmt: skip
 def test_a_setting_that_shipped_weights_never_saw_is_named_with_a_command(overrides, typed):
-    said = unseen(cfg_of(*overrides))
-    assert said.startswith(f"the weights shipped for gsm8k never saw {overrides[0].split('=')[0]}")
+    note = unseen(cfg_of(*overrides))
+    assert note.startswith(f"the weights shipped for gsm8k never saw {overrides[0].split('=')[0]}")
     assert (
         f"laconic warm-start env=gsm8k {typed} threads=1 hydra.run.dir=warm/gsm8k (about 11 minutes"
         f" on one core), then laconic train env=gsm8k {typed} agent.model=warm/gsm8k"
-    ) in said
+    ) in note
 
 
 def test_settings_that_no_agent_reads_are_not_named():
@@ -78,22 +78,22 @@ def test_of_large_models_and_worlds_of_others_nothing_is_said():
 @pytest.mark.parametrize("inside", ["", "policy"])
 def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp_path, inside):
     warm, run = tmp_path / "warm", tmp_path / "run"
-    for path, told in (
+    for path, config in (
         (warm / "recipe.yaml", {"env": {"name": "math"}}),
         (run / "config.yaml", {"env": {"name": "sports"}, "agent": {"model": str(warm)}}),
     ):
         path.parent.mkdir()
-        OmegaConf.save(OmegaConf.create(told), path)
-    said = {world: unseen(cfg_of(f"env={world}", f"agent.model={run / inside}")) for world in
+        OmegaConf.save(OmegaConf.create(config), path)
+    notes = {world: unseen(cfg_of(f"env={world}", f"agent.model={run / inside}")) for world in
             ("math", "sports", "tldr")}  # fmt: skip
-    assert said["math"] == said["sports"] == "" and "trained on math and sports" in said["tldr"]
+    assert notes["math"] == notes["sports"] == "" and "trained on math and sports" in notes["tldr"]
     (run / "config.yaml").write_text("- no mapping")
     assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
 
 
 def test_fresh_weights_that_learn_from_reward_alone_get_a_warning():
-    said = unseen(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
-    assert "fresh weights" in said and "laconic warm-start env=math" in said
+    note = unseen(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
+    assert "fresh weights" in note and "laconic warm-start env=math" in note
     assert unseen(cfg_of("experiment=warm_start", "env=math")) == ""
     taught = cfg_of("experiment=warm_start", "learner=gspo", "agent.model=warm/math")
     assert unseen(taught) == ""

@@ -30,14 +30,14 @@ def test_a_checkpoint_has_the_same_figures_as_in_its_training(
     run, trained, rows, tmp_path, step, at
 ):
     # Its environment has 20 tasks, of which the training was evaluated on 4; typed is what counts.
-    told = [f"run={trained[0]}", f"step={step}", "evaluation.tasks=4", "threads=1"]
-    outcome = run("evaluate", *told, f"hydra.run.dir={tmp_path}/run")
+    arguments = [f"run={trained[0]}", f"step={step}", "evaluation.tasks=4", "threads=1"]
+    outcome = run("evaluate", *arguments, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
     which = "its last checkpoint" if step == "null" else "its checkpoint of step 2"
     assert f"plays {trained[0]}, {which}, on gsm8k\n" in outcome.out
     trained_rows = {row["step"]: row for row in rows(trained[0] / "metrics.jsonl")}
-    (found,) = rows(tmp_path / "run" / "metrics.jsonl")
-    played = {name: value for name, value in found.items() if name.startswith("eval/")}
+    (last,) = rows(tmp_path / "run" / "metrics.jsonl")
+    played = {name: value for name, value in last.items() if name.startswith("eval/")}
     assert played and played == {name: trained_rows[at][name] for name in played}
 
 
@@ -47,7 +47,7 @@ def test_typed_settings_replace_those_of_the_run(evaluation, trained):
     take_run(cfg, ["env.rounds=3", "seed=1"])
     assert (cfg.env.name, cfg.env.rounds, cfg.env.tasks) == ("gsm8k", 3, 20)
     assert (cfg.agent.model, cfg.agent.step) == (str(trained[0]), 2)
-    assert cfg.agent.sampling.max_reply_tokens == 12
+    assert cfg.agent.sampling.max_reply_tokens == 6
     other = evaluation(trained[0])
     take_run(other, ["env=math"])
     assert other.env.name == "math" and other.agent.model == str(trained[0])

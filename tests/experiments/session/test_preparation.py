@@ -24,7 +24,7 @@ def composed(*overrides):
 
 
 @pytest.mark.parametrize(
-    ("override", "named"),
+    ("override", "words"),
     [
         ("train.group_size=0", "train.group_size must be a whole number of at least 1; got 0"),
         ("train.steps=-1", "train.steps must be"),
@@ -32,9 +32,9 @@ def composed(*overrides):
         ("evaluation.tasks=0", "evaluation.tasks must be null or"),
     ],
 )
-def test_a_count_out_of_range_is_refused_by_its_key(override, named):
+def test_a_count_out_of_range_is_refused_by_its_key(override, words):
     check(composed())
-    with pytest.raises(SettingError, match=named):
+    with pytest.raises(SettingError, match=words):
         check(composed(override))
 
 
@@ -57,10 +57,10 @@ def test_a_step_is_played_in_one_pass(learner, episodes, policy_folder, tmp_path
         "train.group_size=4", "evaluation.tasks=2", "env.tasks=20",
     )  # fmt: skip
     run = prepare(cfg, RunFolder(tmp_path), make_team(cfg))
-    assert len(run.environments) == episodes == len({id(one) for one in run.environments})
+    assert len(run.environments) == episodes == len({id(env) for env in run.environments})
     calls, policy = [], run.policies["solver_0"]
     plain = policy.reply
-    policy.reply = lambda asked, **how: calls.append(len(asked)) or plain(asked, **how)
+    policy.reply = lambda requests, **how: calls.append(len(requests)) or plain(requests, **how)
     run.learner.collector(run.environments, run.policies, [Start(0), Start(1)], 4, seed=0)
     # One call for all episodes in each of two rounds.
     assert len(calls) == 2

@@ -50,18 +50,18 @@ def first_update(folder, every, processes=SINGLE_PROCESS, resumable=True):
     learner = SimpleNamespace(resumable=resumable, state_dict=lambda: {"w": torch.zeros(100)})
     cfg = SimpleNamespace(train=SimpleNamespace(checkpoint_every=every))
     places = SimpleNamespace(checkpoints=folder)
-    one = run(learner=learner, cfg=cfg, folder=places, processes=processes, total=20)
-    one.step = 1
-    return one
+    update = run(learner=learner, cfg=cfg, folder=places, processes=processes, total=20)
+    update.step = 1
+    return update
 
 
 def test_a_full_disk_gets_a_warning_once_the_size_of_checkpoints_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=799))
-    one = first_update(tmp_path, every=10)
-    (warning,) = watch(one, {})
+    update = first_update(tmp_path, every=10)
+    (warning,) = watch(update, {})
     assert "need 800 bytes" in warning and "2 at a time" in warning and "799 are free" in warning
-    one.step = 2
-    assert watch(one, {}) == [] and watch(first_update(tmp_path, every=20), {}) == []
+    update.step = 2
+    assert watch(update, {}) == [] and watch(first_update(tmp_path, every=20), {}) == []
     assert watch(first_update(tmp_path, every=10, resumable=False), {}) == []
     sharded = SimpleNamespace(sharded=True)
     assert watch(first_update(tmp_path, every=10, processes=sharded), {}) == []

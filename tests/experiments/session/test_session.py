@@ -61,21 +61,22 @@ def test_a_run_from_python_is_the_run_of_the_command_line(
     run, trained, small, tmp_path, timeless, monkeypatch
 ):
     before = HydraConfig.instance().cfg
-    made = laconic.train(*small, folder=tmp_path / "one run", report=False)
-    assert made.state == "finished" and made.folder == tmp_path / "one run"
-    assert timeless(made.folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
+    result = laconic.train(*small, folder=tmp_path / "one run", report=False)
+    assert result.state == "finished" and result.folder == tmp_path / "one run"
+    assert timeless(result.folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
     assert HydraConfig.instance().cfg is before
-    assert len(made.transcripts) == 6 and str(made.transcripts[0]).startswith("step 0, task ")
+    assert len(result.transcripts) == 6 and str(result.transcripts[0]).startswith("step 0, task ")
     # It can be gone on with from the command line, by its folder alone.
-    assert run("train", f"resume='{made.folder}'", "train.steps=5").code == 0
-    assert made.rows[-1]["step"] == 5
+    assert run("train", f"resume='{result.folder}'", "train.steps=5").code == 0
+    assert result.rows[-1]["step"] == 5
     with pytest.raises(SettingError, match="already holds a run"):
-        laconic.train(*small, folder=made.folder)
+        laconic.train(*small, folder=result.folder)
 
 
 def test_the_trained_team_plays_the_episodes_of_its_evaluation(trained):
     opened = laconic.Run(trained[0])
-    last = {one.task: one for one in opened.transcripts if one.step == 4}
+    transcripts = [each for each in opened.transcripts if each.step == 4]
+    last = {transcript.task: transcript for transcript in transcripts}
     task = next(iter(last))
     assert opened.play(task) == last[task]
     assert len(opened.play(task, team={"solver": 1, "helper": 1}).messages) == 2
@@ -145,7 +146,7 @@ def test_errors_of_a_training_name_the_arguments_of_python(trained):
 
 
 def test_a_setting_that_a_class_needs_is_a_text_too():
-    said = "my.Env needs 'size'; pass +env.size=<value> +env.kind=<value> (config key 'env')"
-    assert session.in_python(f"{said} (LACONIC_TRACEBACK=1 shows where)") == (
+    message = "my.Env needs 'size'; pass +env.size=<value> +env.kind=<value> (config key 'env')"
+    assert session.in_python(f"{message} (LACONIC_TRACEBACK=1 shows where)") == (
         "my.Env needs 'size'; pass \"+env.size=<value>\" \"+env.kind=<value>\" (config key 'env')"
     )

@@ -218,8 +218,8 @@ def test_conditions_of_grading_are_printed_once_if_there_are_any(cfg, team, caps
 
     environment.benchmark = Confined()
     print_conditions(environment)
-    told = "conditions: sandbox=process, no network, clock=ten seconds\n"
-    assert capsys.readouterr().out == told
+    line = "conditions: sandbox=process, no network, clock=ten seconds\n"
+    assert capsys.readouterr().out == line
 
 
 @pytest.mark.parametrize("program", ["train", "evaluate"])

@@ -40,10 +40,10 @@ class Knowing(Stranger):
 def made(target, **settings):
     cfg = OmegaConf.create({"env": {"_target_": target, **settings}})
     OmegaConf.set_struct(cfg, True)
-    found = make_environments(cfg, 1, "train", ScriptedTeam("silent"))[0]
+    environment = make_environments(cfg, 1, "train", ScriptedTeam("silent"))[0]
     # The configuration is written into the run folder afterwards, as it is.
     assert OmegaConf.to_container(cfg.env) == {"_target_": target, **settings}
-    return found
+    return environment
 
 
 def test_an_environment_that_does_not_take_the_cap_has_it_all_the_same():

@@ -41,7 +41,7 @@ def test_tasks_in_both_parts_are_left_out_of_every_training_environment_and_coun
     assert leave_out_shared(train, evaluation) == [
         "2 of 5 training tasks are evaluation tasks too, and are left out of training"
     ]
-    assert [list(one.tasks) for one in train] == [["train/1", "train/2", "train/3"]] * 2
+    assert [list(env.tasks) for env in train] == [["train/1", "train/2", "train/3"]] * 2
     assert len(evaluation[0].tasks) == 3
     train[0].reset(seed=0)
     assert train[0].task.key in train[0].tasks

@@ -44,23 +44,24 @@ def test_the_team_is_left_as_it_is():
     [(BY_ROLE, "solver", "solver"), (MAJORITY, "solver", "solver"), (JOINT, "writer", "joint")],
 )
 def test_alone_is_one_agent_that_reads_everything_and_speaks_once(env, role, answer):
-    found = laid_out("alone", env)
-    assert (found["team"], found["answer"]) == ({role: 1}, answer)
-    assert found["information"] == "full"
+    settings = laid_out("alone", env)
+    assert (settings["team"], settings["answer"]) == ({role: 1}, answer)
+    assert settings["information"] == "full"
     assert turns("alone", env) == 1
 
 
 def test_a_debate_has_full_exchange_one_revision_and_a_majority():
-    found = laid_out("debate", BY_ROLE)
-    assert found["team"] == {"solver": 3}
-    assert (found["topology"], found["rounds"], found["answer"]) == ("complete", 2, "majority")
+    settings = laid_out("debate", BY_ROLE)
+    assert settings["team"] == {"solver": 3}
+    values = [settings[key] for key in ("topology", "rounds", "answer")]
+    assert values == ["complete", 2, "majority"]
     assert laid_out("debate", BY_ROLE, 5)["team"] == {"solver": 5}
     assert turns("debate", BY_ROLE) == 6
 
 
 def test_in_a_discussion_answering_agents_have_heard_all_others_twice():
-    found = laid_out("discussion", BY_ROLE)
-    assert found["schedule"] == [["helper"], ["helper"], ["solver"]]
+    settings = laid_out("discussion", BY_ROLE)
+    assert settings["schedule"] == [["helper"], ["helper"], ["solver"]]
     assert turns("discussion", BY_ROLE) == 7
     assert laid_out("discussion", JOINT)["rounds"] == 2
     assert turns("discussion", JOINT) == 4

@@ -25,42 +25,43 @@ def test_a_mean_of_nothing_is_refused() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("value", [0.0, 0.1, 33.0])
 def test_equal_values_show_no_spread(value: float, count: int) -> None:
-    found = student([value] * count)
-    assert (found.mean, found.count) == (pytest.approx(value, rel=1e-12), count)
-    assert math.isnan(found.low) and math.isnan(found.high)
+    interval = student([value] * count)
+    assert (interval.mean, interval.count) == (pytest.approx(value, rel=1e-12), count)
+    assert math.isnan(interval.low) and math.isnan(interval.high)
 
 
 def test_equal_seeds_keep_the_interval_over_their_tasks() -> None:
     # 99 of 100 tasks on two seeds: the seeds add nothing to Wilson's [0.9455, 0.9982].
     run = Interval(0.99, 0.9455, 0.9982, 100)
-    found = over_seeds([run, run], (0.0, 1.0))
-    assert (found.mean, found.low, found.high) == pytest.approx((0.99, 0.9455, 0.9982), rel=1e-12)
-    assert found.count == 2
+    interval = over_seeds([run, run], (0.0, 1.0))
+    expected = pytest.approx((0.99, 0.9455, 0.9982), rel=1e-12)
+    assert (interval.mean, interval.low, interval.high) == expected
+    assert interval.count == 2
 
 
 def test_equal_seeds_that_solve_everything_have_an_interval() -> None:
     # Wilson's lower end for 100 of 100 is 1 / (1 + 1.96^2 / 100) = 0.963005; the upper one is 1.
     run = Interval(1.0, 0.963005, 1.0, 100)
-    found = over_seeds([run] * 5, (0.0, 1.0))
-    assert (found.low, found.high) == pytest.approx((0.963005, 1.0), rel=1e-12)
+    interval = over_seeds([run] * 5, (0.0, 1.0))
+    assert (interval.low, interval.high) == pytest.approx((0.963005, 1.0), rel=1e-12)
 
 
 def test_the_spreads_of_seeds_and_tasks_add_as_squares() -> None:
     # Means 10 and 14: s = sqrt(8), t of one degree of freedom 12.706205, half width
     # 12.706205 * sqrt(8 / 2) = 25.412410. Down over tasks: mean of 3 and 5, 4; up: of 1 and 7, 4.
     # sqrt(25.412410^2 + 4^2) = 25.725291.
-    found = over_seeds([Interval(10, 7, 11, 50), Interval(14, 9, 21, 50)])
+    interval = over_seeds([Interval(10, 7, 11, 50), Interval(14, 9, 21, 50)])
     ends = (12 - 25.725291, 12 + 25.725291)
-    assert (found.low, found.high) == pytest.approx(ends, abs=1e-5)
+    assert (interval.low, interval.high) == pytest.approx(ends, abs=1e-5)
 
 
 def test_the_two_sides_of_an_interval_are_added_apart() -> None:
     # Values 0.8 and 1.0: s = 0.141421, half width 12.706205 * 0.141421 / sqrt(2) = 1.270621.
     # Down: mean of 0.2 and 0.4 = 0.3,
     # sqrt(1.614477 + 0.09) = 1.305556. Up: mean of 0.1 and 0 = 0.05, sqrt(1.614477 + 0.0025).
-    found = over_seeds([Interval(0.8, 0.6, 0.9, 9), Interval(1.0, 0.6, 1.0, 9)])
-    assert found.low == pytest.approx(0.9 - 1.305556, abs=1e-5)
-    assert found.high == pytest.approx(0.9 + 1.271604, abs=1e-5)
+    interval = over_seeds([Interval(0.8, 0.6, 0.9, 9), Interval(1.0, 0.6, 1.0, 9)])
+    assert interval.low == pytest.approx(0.9 - 1.305556, abs=1e-5)
+    assert interval.high == pytest.approx(0.9 + 1.271604, abs=1e-5)
 
 
 def test_one_seed_keeps_its_own_interval() -> None:
@@ -72,17 +73,17 @@ def test_one_seed_keeps_its_own_interval() -> None:
 def test_seeds_and_tasks_without_any_spread_have_no_interval(ends: tuple[float, float]) -> None:
     # Every episode of every seed took two rounds: an interval would claim to know all others.
     for count in (1, 3):
-        found = over_seeds([Interval(2.0, *ends, 30)] * count)
-        assert found.mean == 2.0 and math.isnan(found.low) and math.isnan(found.high)
+        interval = over_seeds([Interval(2.0, *ends, 30)] * count)
+        assert interval.mean == 2.0 and math.isnan(interval.low) and math.isnan(interval.high)
 
 
 def test_runs_without_an_interval_over_tasks_leave_that_over_seeds() -> None:
     # As for the values 1 to 5 below: half width 1.963243. A run that knows its tasks counts alone.
     unknown = [Interval(float(value), *UNKNOWN, 0) for value in range(1, 6)]
-    found = over_seeds(unknown)
-    assert (found.low, found.high) == pytest.approx((1.036757, 4.963243), abs=1e-6)
-    found = over_seeds([*unknown[:4], Interval(5.0, 4.0, 6.0, 30)])
-    assert found.high - 3 == pytest.approx(math.hypot(1.963243, 1.0), abs=1e-6)
+    interval = over_seeds(unknown)
+    assert (interval.low, interval.high) == pytest.approx((1.036757, 4.963243), abs=1e-6)
+    interval = over_seeds([*unknown[:4], Interval(5.0, 4.0, 6.0, 30)])
+    assert interval.high - 3 == pytest.approx(math.hypot(1.963243, 1.0), abs=1e-6)
 
 
 def test_an_interval_over_seeds_and_tasks_covers_the_mean_over_other_seeds_and_tasks() -> None:
@@ -97,8 +98,8 @@ def test_an_interval_over_seeds_and_tasks_covers_the_mean_over_other_seeds_and_t
             halves = 1.96 * scores.std(axis=1, ddof=1) / math.sqrt(50)
             means = scores.mean(axis=1)
             runs = [Interval(m, m - h, m + h, 50) for m, h in zip(means, halves, strict=True)]
-            found = over_seeds(runs)
-            covered += found.low <= 0 <= found.high
+            interval = over_seeds(runs)
+            covered += interval.low <= 0 <= interval.high
         # Three standard errors of a share of 95 % among 400 are 3.3 points.
         assert covered >= 0.917 * 400
 
@@ -106,14 +107,15 @@ def test_an_interval_over_seeds_and_tasks_covers_the_mean_over_other_seeds_and_t
 def test_the_interval_over_values_is_students() -> None:
     # Mean 3, variance (4 + 1 + 0 + 1 + 4) / 4 = 2.5, standard error sqrt(2.5 / 5) = 0.707107;
     # t with 4 degrees of freedom is 2.776445, half width 1.963243.
-    found = student([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert (found.mean, found.low, found.high) == pytest.approx((3, 1.036757, 4.963243), abs=1e-6)
+    interval = student([1.0, 2.0, 3.0, 4.0, 5.0])
+    expected = pytest.approx((3, 1.036757, 4.963243), abs=1e-6)
+    assert (interval.mean, interval.low, interval.high) == expected
 
 
 def test_the_interval_is_cut_at_the_bounds() -> None:
     # Mean 0.95, half width 12.7062 * 0.05 = 0.635.
-    found = student([0.9, 1.0], bounds=(0.0, 1.0))
-    assert (found.low, found.high) == (pytest.approx(0.31469, abs=1e-5), 1.0)
+    interval = student([0.9, 1.0], bounds=(0.0, 1.0))
+    assert (interval.low, interval.high) == (pytest.approx(0.31469, abs=1e-5), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -126,16 +128,16 @@ def test_half_an_interval_is_the_quantile_of_the_tables_times_the_standard_error
 ) -> None:
     values = [float(number % 5) for number in range(df + 1)]
     error = stdev(values) / math.sqrt(len(values))
-    found = student(values)
-    assert (found.high - found.mean) / error == pytest.approx(expected, abs=6e-4)
-    assert found.mean - found.low == pytest.approx(found.high - found.mean, rel=1e-12)
+    interval = student(values)
+    assert (interval.high - interval.mean) / error == pytest.approx(expected, abs=6e-4)
+    assert interval.mean - interval.low == pytest.approx(interval.high - interval.mean, rel=1e-12)
 
 
 def test_the_interval_is_that_of_a_t_test() -> None:
     values = [0.31, 0.28, 0.4, 0.37, 0.29, 0.33]
     low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    found = student(values)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+    interval = student(values)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-9)
 
 
 def test_the_interval_of_any_number_of_values_is_that_of_a_t_distribution() -> None:
@@ -158,12 +160,13 @@ def test_the_exact_interval_is_that_of_a_binomial_test() -> None:
 def test_a_change_carries_the_spread_of_both_ends() -> None:
     # Down: after may be 0.03 lower, before 0.04 higher: sqrt(9 + 16) = 5 hundredths.
     # Up: after 0.06 higher, before 0.08 lower: 10 hundredths.
-    found = difference(Interval(0.5, 0.42, 0.54, 100), Interval(0.7, 0.67, 0.76, 90))
-    assert (found.mean, found.low, found.high) == pytest.approx((0.2, 0.15, 0.3), rel=1e-12)
-    assert found.count == 90
+    interval = difference(Interval(0.5, 0.42, 0.54, 100), Interval(0.7, 0.67, 0.76, 90))
+    expected = pytest.approx((0.2, 0.15, 0.3), rel=1e-12)
+    assert (interval.mean, interval.low, interval.high) == expected
+    assert interval.count == 90
 
 
 def test_a_change_from_an_unknown_spread_has_an_unknown_spread() -> None:
-    found = difference(Interval(0.5, math.nan, math.nan, 1), Interval(0.7, 0.6, 0.8, 9))
-    assert found.mean == pytest.approx(0.2, rel=1e-12)
-    assert math.isnan(found.low) and math.isnan(found.high)
+    interval = difference(Interval(0.5, math.nan, math.nan, 1), Interval(0.7, 0.6, 0.8, 9))
+    assert interval.mean == pytest.approx(0.2, rel=1e-12)
+    assert math.isnan(interval.low) and math.isnan(interval.high)

@@ -71,19 +71,19 @@ def test_counts_out_of_range_are_refused(n: int, c: int, k: int) -> None:
 
 def test_tasks_are_averaged_with_an_interval_over_tasks() -> None:
     # pass@2 of 5 samples: 0, 0.7 and 1; mean 17 / 30, deviation sqrt(0.2633), t 4.302653.
-    found = over_tasks([(5, 0), (5, 2), (5, 5)], 2)
-    assert (found.mean, found.count) == (pytest.approx(17 / 30), 3)
-    assert (found.low, found.high) == (0.0, 1.0)
+    interval = over_tasks([(5, 0), (5, 2), (5, 5)], 2)
+    assert (interval.mean, interval.count) == (pytest.approx(17 / 30), 3)
+    assert (interval.low, interval.high) == (0.0, 1.0)
     many = over_tasks([(5, 0), (5, 2), (5, 5)] * 20, 2)
     # Deviation sqrt(0.178531) = 0.422529 of 60; t with 59 degrees of freedom is 2.000995.
     assert many.high - many.mean == pytest.approx(2.000995 * 0.422529 / math.sqrt(60), rel=1e-4)
 
 
 def test_equal_values_at_an_edge_still_have_an_interval() -> None:
-    found = over_tasks([(4, 0)] * 8, 2)
-    assert (found.mean, found.low, found.high) == (0.0, *wilson(0, 8))
-    found = over_tasks([(4, 4)] * 8, 2)
-    assert (found.mean, found.low, found.high) == (1.0, *wilson(8, 8))
+    interval = over_tasks([(4, 0)] * 8, 2)
+    assert (interval.mean, interval.low, interval.high) == (0.0, *wilson(0, 8))
+    interval = over_tasks([(4, 4)] * 8, 2)
+    assert (interval.mean, interval.low, interval.high) == (1.0, *wilson(8, 8))
 
 
 def test_no_task_is_refused() -> None:

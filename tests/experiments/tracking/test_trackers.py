@@ -63,14 +63,14 @@ def test_no_library_of_a_tracker_is_imported_unless_it_is_chosen(tmp_path):
         "open_loggers({'tensorboard': {'_target_': target}}, sys.argv[1]).close()\n"
         f"print(sorted(set({LIBRARIES}) & sys.modules.keys()))\n"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "[]\n"
+    assert completed.stdout == "[]\n"
 
 
 def test_a_new_run_starts_afresh_and_a_resumed_one_continues_after_the_last_sent_step(tmp_path):

@@ -30,7 +30,7 @@ def make_team(make_writer):
     """Make the policies of a team, which share weights."""
 
     def make(seed=0):
-        policy = make_writer(max_reply_tokens=5, model={"seed": seed})
+        policy = make_writer(max_reply_tokens=5, model={"seed": seed, "num_hidden_layers": 2})
         return dict.fromkeys(("solver_0", "helper_0"), policy)
 
     return make

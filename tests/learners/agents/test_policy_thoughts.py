@@ -225,11 +225,11 @@ def test_thoughts_stay_at_home(played):
 def test_with_thinking_off_replies_are_those_of_a_template_without_thoughts(thinker):
     off, bare = thinker(thinking=False), thinker(thinking=False)
     bare._thoughts = None
-    requests = [replace(ASKED, text=f"How many {i}?") for i in range(48)]
+    requests = [replace(ASKED, text=f"How many {i}?") for i in range(32)]
     reply, other = (p.reply(requests, seed=3, greedy=False) for p in (off, bare))
     assert [r.reply_ids for r in reply] == [r.reply_ids for r in other]
     marks = {off._template.thoughts.begin, off._template.thoughts.end}
     # A mark that was sampled all the same is left out of one message and stands in the other.
     pairs = [(a, b) for a, b in zip(reply, other, strict=True) if not marks & {*a.reply_ids}]
-    assert len(pairs) >= 16
+    assert len(pairs) >= 12
     assert [a.message for a, _ in pairs] == [b.message for _, b in pairs]

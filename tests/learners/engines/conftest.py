@@ -47,7 +47,7 @@ def make_team(
         sampling: dict[str, Any] | None = None,
         **settings: Any,
     ) -> dict[str, HFPolicy]:
-        default = {"max_reply_tokens": 6, "temperature": 0.8, "explain_silence": False}
+        default = {"max_reply_tokens": 4, "temperature": 0.8, "explain_silence": False}
         sampling = SamplingSettings(**{**default, **(sampling or {})})
         team = HFTeam(
             str(base(tied)), sharing=sharing, sampling=sampling, lora=Lora(rank=4), **settings
