@@ -18,11 +18,11 @@ FILES = sorted(NAMES)
 def keys_of_file(path: Path) -> set[str]:
     """Return the dotted keys of a yaml's leaves."""
     text = path.read_text("utf-8")
-    first, *named = text.partition("\n")[0].split()[1:]
+    first, *words = text.partition("\n")[0].split()[1:]
     group = NAMES[path].split("/")[:-1]
     package = ".".join(part for part in group if part != "base")
     if first == "@package":
-        package = "" if named[0] == "_global_" else named[0]
+        package = "" if words[0] == "_global_" else words[0]
     settings: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
     settings.pop("defaults", None)
     return _leaves(settings, package) if settings else set()
@@ -40,6 +40,6 @@ def _leaves(node: Any, prefix: str) -> set[str]:
         return {prefix}
     return {
         key
-        for name, one in node.items()
-        for key in _leaves(one, f"{prefix}.{name}" if prefix else str(name))
+        for name, inner in node.items()
+        for key in _leaves(inner, f"{prefix}.{name}" if prefix else str(name))
     }

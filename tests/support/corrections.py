@@ -93,7 +93,7 @@ class Measurement:
             groups = self.play(draw=100 + lag)
             self.policy.load_weights(present)
             gradients = self.gradients(groups, KINDS)
-            rows += [self.row(kind, lag, one, reference) for kind, one in gradients.items()]
+            rows += [self.row(kind, lag, vector, reference) for kind, vector in gradients.items()]
         return rows
 
     def row(self, kind: str, lag: int, gradient: Tensor, reference: Tensor) -> Row:
@@ -120,8 +120,8 @@ class Measurement:
 
     def gradients(self, groups: Sequence[Group], kinds: Sequence[Kind]) -> dict[str, Tensor]:
         """Compute the gradient (parameters,) of the loss under each correction."""
-        sequences = [one for group in groups for one in self.learner.sequences(group)]
-        taught = [one for one in sequences if OBJECTIVE.has_gradient(one.advantage)]
+        sequences = [sequence for group in groups for sequence in self.learner.sequences(group)]
+        taught = [sequence for sequence in sequences if OBJECTIVE.has_gradient(sequence.advantage)]
         sums = {kind: torch.zeros(()) for kind in kinds}
         for part in microbatches(taught, self.cfg.learner.microbatch_tokens):
             for kind, gradient in self.part_gradients(part, kinds, float(len(sequences))):
@@ -147,7 +147,7 @@ class Measurement:
             )
             loss = OBJECTIVE(inputs).loss
             gradient = torch.autograd.grad(loss, self.trainer.parameters, retain_graph=True)
-            earlier[key] = torch.cat([one.flatten() for one in gradient])
+            earlier[key] = torch.cat([tensor.flatten() for tensor in gradient])
             yield kind, earlier[key]
 
 

@@ -18,7 +18,7 @@ _NAMES = {"i": sympy.I, r"\pi": sympy.pi}
 
 @lru_cache(maxsize=4096)
 def expression(latex: str) -> sympy.Expr | None:
-    """The value of an expression; None where it has more in it than is read here."""
+    """Return the value of an expression; None if it has parts that are not read here."""
     bare = re.sub(r"\\(?:left|right|!|,|;|:)|\\ |\s", "", re.sub(r"\\[dt]frac", r"\\frac", latex))
     tokens = _TOKEN.findall(bare)
     commands = {token for token in tokens if token[0] == "\\"}
@@ -33,9 +33,9 @@ def expression(latex: str) -> sympy.Expr | None:
 
 
 def agree(first: sympy.Expr, second: sympy.Expr) -> bool:
-    """Whether two expressions have one value, at a point that no row was made for."""
+    """Return whether two expressions have one value, at a point that no row was made for."""
     symbols = sorted(first.free_symbols | second.free_symbols, key=str)
-    point = {one: sympy.Rational(37 + 12 * place, 29) for place, one in enumerate(symbols)}
+    point = {symbol: sympy.Rational(37 + 12 * place, 29) for place, symbol in enumerate(symbols)}
     apart = abs(sympy.N((first - second).subs(point), 30))
     return bool(apart < sympy.Float(10) ** -20)
 
@@ -70,7 +70,7 @@ def _power(tokens: list[str]) -> tuple[sympy.Expr, list[str]]:
 
 
 def _argument(tokens: list[str]) -> tuple[sympy.Expr, list[str]]:
-    """What a command takes: a group, or else one digit or letter."""
+    """Read the argument of a command: a group, or else one digit or letter."""
     if tokens[0].isdigit() and len(tokens[0]) > 1:
         tokens = [tokens[0][0], tokens[0][1:], *tokens[1:]]
     return _atom(tokens)

@@ -93,9 +93,7 @@ class FakeEngine:
     def load(self, name: str, folder: str) -> None:
         # Of this run only: killed runs may have left adapters on the server.
         run = name.rpartition("/")[0]
-        before = [
-            model for known, model in self.adapters.items() if known.rpartition("/")[0] == run
-        ]
+        before = [model for name, model in self.adapters.items() if name.rpartition("/")[0] == run]
         if self.sync_fault == "stale" and before:
             self.adapters[name] = before[-1]
         elif self.sync_fault == "base":
@@ -345,6 +343,6 @@ if __name__ == "__main__":
     parser.add_argument("folder")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--ragged", type=float, default=0.0)
-    known, _ = parser.parse_known_args()
-    FakeEngine(known.folder, known.port, ragged=known.ragged)
+    arguments, _ = parser.parse_known_args()
+    FakeEngine(arguments.folder, arguments.port, ragged=arguments.ragged)
     threading.Event().wait()

@@ -24,7 +24,7 @@ class Hub:
         self.files: dict[str, dict[str, bytes]] = {}
         """Repository -> path -> content."""
         self.made: dict[str, dict[str, Any]] = {}
-        """Repository -> what it was asked to be."""
+        """Repository -> the request that created it."""
         self.messages: list[str] = []
         """Of the commits."""
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -36,7 +36,7 @@ class Hub:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def sha(self, repository: str) -> str:
-        """The present commit: 40 hexadecimal digits of what is there."""
+        """Return the present commit: 40 hexadecimal digits of the contents."""
         held = {path: _digest(data) for path, data in self.files[repository].items()}
         return _digest(json.dumps(held, sort_keys=True).encode())
 
@@ -46,19 +46,19 @@ class Hub:
 
     def post(self, path: str, body: bytes) -> Any:
         if path == "/api/repos/create":
-            asked = json.loads(body)
-            name = f"{asked['organization']}/{asked['name']}"
-            self.made[name] = asked
+            request = json.loads(body)
+            name = f"{request['organization']}/{request['name']}"
+            self.made[name] = request
             self.files.setdefault(name, {})
             return {"url": f"{self.address}/{name}"}
         if path == "/api/validate-yaml":
             return {"errors": [], "warnings": []}
-        if found := re.fullmatch(r"/api/models/(.+)/preupload/main", path):
-            names = [one["path"] for one in json.loads(body)["files"]]
+        if match := re.fullmatch(r"/api/models/(.+)/preupload/main", path):
+            names = [file["path"] for file in json.loads(body)["files"]]
             plain = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
-            return {"files": [{"path": one, **plain} for one in names]}
-        if found := re.fullmatch(r"/api/models/(.+)/commit/main", path):
-            return self._commit(found[1], [json.loads(line) for line in body.splitlines()])
+            return {"files": [{"path": name, **plain} for name in names]}
+        if match := re.fullmatch(r"/api/models/(.+)/commit/main", path):
+            return self._commit(match[1], [json.loads(line) for line in body.splitlines()])
         return None
 
     def _commit(self, name: str, lines: list[dict[str, Any]]) -> Any:
@@ -74,21 +74,21 @@ class Hub:
 
     def get(self, path: str) -> Any:
         """Plain data, the bytes of a file with its repository, or None."""
-        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/[^/]+", path):
-            held = self.files.get(found[1], {})
+        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/[^/]+", path):
+            held = self.files.get(match[1], {})
             file = {"type": "file", "lfs": None}
             return [
-                {"path": one, "size": len(data), "oid": _digest(data), **file}
-                for one, data in held.items()
+                {"path": name, "size": len(data), "oid": _digest(data), **file}
+                for name, data in held.items()
             ]
-        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/revision/[^/]+)?", path):
-            if found[1] not in self.files:
+        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/revision/[^/]+)?", path):
+            if match[1] not in self.files:
                 return None
-            named = [{"rfilename": one} for one in self.files[found[1]]]
-            return {"id": found[1], "sha": self.sha(found[1]), "siblings": named, "tags": []}
-        if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
-            data = self.files.get(found[1], {}).get(found[2])
-            return None if data is None else (found[1], data)
+            siblings = [{"rfilename": name} for name in self.files[match[1]]]
+            return {"id": match[1], "sha": self.sha(match[1]), "siblings": siblings, "tags": []}
+        if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
+            data = self.files.get(match[1], {}).get(match[2])
+            return None if data is None else (match[1], data)
         return None
 
 
@@ -107,25 +107,25 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 body = self.rfile.read(int(self.headers["Content-Length"] or 0))
             if self.headers["Authorization"] != f"Bearer {TOKEN}":
                 return self._send(401, b'{"error": "Invalid username or password."}')
-            found = hub.post(urlsplit(self.path).path, body)
-            return self._plain(found)
+            answer = hub.post(urlsplit(self.path).path, body)
+            return self._plain(answer)
 
         def do_GET(self) -> None:
-            found = hub.get(unquote(urlsplit(self.path).path))
-            if not isinstance(found, tuple):
-                return self._plain(found)
-            name, data = found
+            answer = hub.get(unquote(urlsplit(self.path).path))
+            if not isinstance(answer, tuple):
+                return self._plain(answer)
+            name, data = answer
             headers = {"X-Repo-Commit": hub.sha(name), "ETag": f'"{_digest(data)}"'}
             return self._send(200, data, headers)
 
         do_HEAD = do_GET
 
-        def _plain(self, found: Any) -> None:
-            if found is None:
+        def _plain(self, answer: Any) -> None:
+            if answer is None:
                 inside = "/resolve/" in self.path or "/tree/" in self.path
                 code = "EntryNotFound" if inside else "RepoNotFound"
                 return self._send(404, b"{}", {"X-Error-Code": code})
-            return self._send(200, json.dumps(found).encode())
+            return self._send(200, json.dumps(answer).encode())
 
         def _chunk(self) -> bytes:
             data = self.rfile.read(int(self.rfile.readline(), 16))
@@ -149,7 +149,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:
-    """A hub that holds nothing yet."""
-    made = Hub()
-    yield made
-    made.close()
+    """Start an empty hub."""
+    server = Hub()
+    yield server
+    server.close()

@@ -15,10 +15,10 @@ from laconic.learners.training.sequences import TokenSequence, sequences_of
 
 def episode(solved: bool, tokens: int) -> Episode:
     bill = 0.04 * tokens
-    said = Turn("s_0", 0, "x" * tokens, (1,), (2,) * tokens, (-0.123456789,) * tokens, tokens)
+    turn = Turn("s_0", 0, "x" * tokens, (1,), (2,) * tokens, (-0.123456789,) * tokens, tokens)
     return Episode(
         "t",
-        (said,),
+        (turn,),
         {"s_0": (float(solved) - bill,)},
         solved=solved,
         task_rewards={"s_0": (float(solved),)},
@@ -55,11 +55,11 @@ class Trainer:
 
 
 def learner(*groups: Group) -> GroupLearner:
-    """What an update of one policy has left, without the update."""
-    made = GroupLearner.__new__(GroupLearner)
+    """Return a learner in the state after an update of one policy, without the update."""
+    result = GroupLearner.__new__(GroupLearner)
     unscaled = Advantages(scale="none")
-    made._trainers, made._processes = [Trainer()], SINGLE_PROCESS
-    made.compared = [
+    result._trainers, result._processes = [Trainer()], SINGLE_PROCESS
+    result.compared = [
         [sequences_of(each, credit=own, advantages=unscaled, charge_power=1.0) for each in groups]
     ]
-    return made
+    return result

@@ -37,8 +37,8 @@ def inputs(
     )
 
 
-def gradient(objective: Objective, given: LossInputs) -> tuple[LossOutputs, Tensor]:
-    """The outputs, and the gradient of the loss in the current log-probabilities."""
-    outputs = objective(given)
-    (grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
+def gradient(objective: Objective, inputs: LossInputs) -> tuple[LossOutputs, Tensor]:
+    """Return the outputs, and the gradient of the loss in the current log-probabilities."""
+    outputs = objective(inputs)
+    (grad,) = torch.autograd.grad(outputs.loss, inputs.current_logprobs)
     return outputs, grad

@@ -26,7 +26,7 @@ def _build_run(
     every: int = 20,
     overrides: list[str] | None = None,
 ) -> Path:
-    """A plausible run folder: tokens fall with the price, accuracy holds.
+    """Write a plausible run folder: tokens fall with the price, accuracy holds.
 
     Args:
         upto: the step at which the run stopped; None is its end.
@@ -35,8 +35,9 @@ def _build_run(
     generator = np.random.default_rng((seed, round(100 * price)))
     upto = steps if upto is None else upto
     (folder / ".hydra").mkdir(parents=True)
-    given = [f"seed={seed}", f"env.reward.price={price}"] if overrides is None else overrides
-    (folder / ".hydra" / "overrides.yaml").write_text("".join(f"- {one}\n" for one in given))
+    typed = [f"seed={seed}", f"env.reward.price={price}"] if overrides is None else overrides
+    listed = "".join(f"- {override}\n" for override in typed)
+    (folder / ".hydra" / "overrides.yaml").write_text(listed)
     config = f"seed: {seed}\ntrain:\n  steps: {steps}\nenv:\n  reward:\n    price: {price}\n"
     (folder / "config.yaml").write_text(config)
     metrics, evaluations, transcripts = [], [], []
@@ -105,7 +106,7 @@ def _evaluation(step: int, level: dict[str, float]) -> dict:
 
 def _transcript(step: int, task: int, wordy: bool) -> dict:
     chat = "Well, what I can see on my side is that " if wordy else ""
-    said = [f"{chat}Ann has 3 apples.", f"{chat}Ben has 4 times as many.", chat and "A late bus!"]
+    texts = [f"{chat}Ann has 3 apples.", f"{chat}Ben has 4 times as many.", chat and "A late bus!"]
     messages = [
         {
             "agent": f"helper_{number + 1}",
@@ -115,7 +116,7 @@ def _transcript(step: int, task: int, wordy: bool) -> dict:
             "cut": False,
             "informed": number < 2,
         }
-        for number, text in enumerate(said)
+        for number, text in enumerate(texts)
     ]
     messages.append(
         {"agent": "solver_1", "round": 1, "text": "3 * 4 = 12 #### 12", "tokens": 6, "cut": False}
@@ -138,7 +139,7 @@ def _write(path: Path, rows: list[dict]) -> None:
 
 
 def _build_multirun(folder: Path) -> Path:
-    """Six runs: two prices by three seeds."""
+    """Write six runs: two prices by three seeds."""
     places = [(seed, price) for price in (0.0, 0.5) for seed in range(3)]
     for number, (seed, price) in enumerate(places):
         _build_run(folder / str(number), seed=seed, price=price)
@@ -161,11 +162,11 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
-        found = dict(attributes)
-        if found.get("http-equiv") == "Content-Security-Policy":
-            self.policy = found["content"] or ""
-        self.marks += [found["data-marks"] or ""] if "data-marks" in found else []
-        names = set(found)
+        values = dict(attributes)
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"] or ""
+        self.marks += [values["data-marks"] or ""] if "data-marks" in values else []
+        names = set(values)
         assert not any(name.startswith("on") for name in names)
 
     def handle_data(self, data: str) -> None:

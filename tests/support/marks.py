@@ -16,8 +16,9 @@ LIBRARY = Path(sysconfig.get_path("stdlib")) / "os.py"
 
 def marks(path: str | Path) -> tuple[object, ...]:
     """Mode, owner, size, times, attributes and flags; not when it was read last."""
-    found = os.lstat(path)
-    kept = (found.st_ino, found.st_mode, found.st_rdev, found.st_uid, found.st_gid, found.st_size)
+    status = os.lstat(path)
+    names = ("st_ino", "st_mode", "st_rdev", "st_uid", "st_gid", "st_size")
+    fields = tuple(getattr(status, name) for name in names)
     flags = bytearray(8)
     try:
         attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
@@ -29,11 +30,11 @@ def marks(path: str | Path) -> tuple[object, ...]:
         except OSError:
             pass
     # Every change of the rest sets the time of change.
-    return *kept, found.st_mtime_ns, found.st_ctime_ns, attributes, bytes(flags)
+    return *fields, status.st_mtime_ns, status.st_ctime_ns, attributes, bytes(flags)
 
 
 def copies(folder: Path) -> list[Path]:
-    """A victim, a copy of the interpreter's `os.py`, and a null device where one may be made."""
+    """Make a victim, a copy of the interpreter's `os.py`, and a null device where possible."""
     folder.mkdir()
     victim, library, null = folder / "victim.txt", folder / "os.py", folder / "null"
     victim.write_text("kept")

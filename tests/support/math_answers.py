@@ -32,48 +32,48 @@ MATRIX = re.compile(r"\\begin\{pmatrix\}(.*)\\end\{pmatrix\}", re.DOTALL)
 
 
 def number(answer: str) -> Fraction | None:
-    """The rational number that an answer is: whole, grouped, a fraction or a decimal."""
+    """Return the rational number of an answer: whole, grouped, a fraction or a decimal."""
     if _INTEGER.fullmatch(answer) or _DECIMAL.fullmatch(answer):
         return Fraction(answer)
     if _GROUPED.fullmatch(answer):
         return Fraction(answer.replace(",", "").replace(r"\!", ""))
-    if found := _FRACTION.fullmatch(answer):
-        return Fraction(int(found[2]), int(found[3])) * (-1 if found[1] else 1)
+    if match := _FRACTION.fullmatch(answer):
+        return Fraction(int(match[2]), int(match[3])) * (-1 if match[1] else 1)
     return None
 
 
 def parts(answer: str) -> tuple[str, ...]:
-    """The parts between commas that stand in no bracket."""
+    """Split an answer at the commas that stand in no bracket."""
     if number(answer) is not None:
         return (answer,)
-    found, depth, start = [], 0, 0
+    entries, depth, start = [], 0, 0
     for place, letter in enumerate(answer):
         depth += (letter in "([{") - (letter in ")]}")
         grouping = (
             answer[place + 1 :].lstrip().startswith(r"\!") or answer[place - 1 : place] == "\\"
         )
         if letter == "," and depth == 0 and not grouping:
-            found.append(answer[start:place].strip())
+            entries.append(answer[start:place].strip())
             start = place + 1
-    return (*found, answer[start:].strip())
+    return (*entries, answer[start:].strip())
 
 
 def pair(answer: str) -> tuple[str, tuple[str, ...], str] | None:
-    """The brackets and the entries of a tuple or an interval."""
-    found = _PAIR.fullmatch(answer.strip())
-    if not found or re.search(r"[()\[\]]", found[3]):
+    """Return the brackets and the entries of a tuple or an interval."""
+    match = _PAIR.fullmatch(answer.strip())
+    if not match or re.search(r"[()\[\]]", match[3]):
         return None
-    entries = parts(found[3])
-    return (found[2], entries, found[5]) if len(entries) > 1 else None
+    entries = parts(match[3])
+    return (match[2], entries, match[5]) if len(entries) > 1 else None
 
 
 def terms(answer: str) -> list[str]:
-    """The signed terms of a sum without white space; one term where it is none."""
+    """Return the signed terms of a sum without white space; one term if it is no sum."""
     bare = re.sub(r"\s|\\left|\\right", "", answer)
-    found, depth, start = [], 0, 0
+    entries, depth, start = [], 0, 0
     for place, letter in enumerate(bare):
         depth += (letter in "([{") - (letter in ")]}")
         if letter in "+-" and depth == 0 and place and bare[place - 1] not in "^_":
-            found.append(bare[start:place])
+            entries.append(bare[start:place])
             start = place
-    return [*found, bare[start:]]
+    return [*entries, bare[start:]]

@@ -105,7 +105,7 @@ class Mutants(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """Swap arithmetic, except that of strings."""
-        if not any(isinstance(one, ast.JoinedStr) for one in (node.left, node.right)):
+        if not any(isinstance(side, ast.JoinedStr) for side in (node.left, node.right)):
             self.between(node.left, node.right, node.op)
         self.generic_visit(node)
 

@@ -121,7 +121,7 @@ def tests_of(file: str, root: Path = ROOT) -> list[str]:
         stem = test.stem.removeprefix("test_")
         if target in direct:
             rank = 0 if stem.startswith(target.stem) else 1
-        elif any(target in imported(one, root) for one in direct):
+        elif any(target in imported(module, root) for module in direct):
             mirrored = test.parent == root / "tests" / Path(file).parent
             rank = 2 if mirrored else 3
         else:

@@ -27,47 +27,47 @@ OWN = {f"file://{CONF}", f"file://{EXTRAS_CONF}"}
 
 
 def remembering() -> Callable[..., Any]:
-    """A `yaml.load` that knows the texts it has parsed for OmegaConf; others it leaves alone."""
-    load, own, known = yaml.load, get_yaml_loader().__name__, dict[str, bytes]()
+    """Return a `yaml.load` that parses each text for OmegaConf once, and other texts as always."""
+    load, own, texts = yaml.load, get_yaml_loader().__name__, dict[str, bytes]()
 
     def read(stream: Any, Loader: Any) -> Any:
         if Loader.__name__ != own:
             return load(stream, Loader)
         text = stream if isinstance(stream, str) else stream.read()
-        if text not in known:
+        if text not in texts:
             if stream is not text:
                 # An error names the file.
                 stream.seek(0)
-            known[text] = pickle.dumps(load(stream, Loader))
-        return pickle.loads(known[text])
+            texts[text] = pickle.dumps(load(stream, Loader))
+        return pickle.loads(texts[text])
 
     return read
 
 
 def remembered_files() -> Callable[..., Any]:
-    """A `ConfigRepository.load_config` that reads each file of the package once.
+    """Return a `ConfigRepository.load_config` that reads each file of the package once.
 
     Files of search paths with other folders are read again, because tests change them, and so is
     what a package offers.
     """
-    load, known = ConfigRepository.load_config, dict[Any, bytes]()
+    load, results = ConfigRepository.load_config, dict[Any, bytes]()
 
     def load_config(self: Any, config_path: str) -> Any:
         paths = _paths(self)
-        if (paths, config_path) not in known:
+        if (paths, config_path) not in results:
             result = load(self, config_path)
             if _others(paths) or not _fixed(result):
                 return result
-            known[paths, config_path] = pickle.dumps(result)
+            results[paths, config_path] = pickle.dumps(result)
         # Hydra changes what it has read; a pickle is read five times faster than a copy is made.
-        return pickle.loads(known[paths, config_path])
+        return pickle.loads(results[paths, config_path])
 
     return load_config
 
 
 def remembered_defaults() -> Callable[..., Any]:
-    """An `early._defaults` that composes each choice of the package's options once."""
-    make, known = early._defaults, dict[Any, Any]()
+    """Return an `early._defaults` that composes each choice of the package's options once."""
+    make, composed = early._defaults, dict[Any, Any]()
 
     def defaults(program: str, overrides: list[str]) -> Any:
         loader: Any = GlobalHydra.instance().config_loader()
@@ -75,9 +75,9 @@ def remembered_defaults() -> Callable[..., Any]:
         if _others(paths) or any("searchpath" in override for override in overrides):
             return make(program, overrides)
         key = (program, paths, *options)
-        if key not in known:
-            known[key] = make(program, overrides)
-        return known[key]
+        if key not in composed:
+            composed[key] = make(program, overrides)
+        return composed[key]
 
     return defaults
 
@@ -87,7 +87,7 @@ def remembered_choices() -> Callable[..., Any]:
 
     Values that a command line sets are applied to the result afterwards.
     """
-    merge, known = ConfigLoaderImpl._compose_config_from_defaults_list, dict[Any, bytes]()
+    merge, merged = ConfigLoaderImpl._compose_config_from_defaults_list, dict[Any, bytes]()
 
     def compose(self: Any, defaults: Any, repo: Any) -> Any:
         paths = _paths(repo)
@@ -95,9 +95,9 @@ def remembered_choices() -> Callable[..., Any]:
         if _others(paths) or not all(map(_fixed, results)):
             return merge(self, defaults, repo)
         key = (paths, *((default.config_path, default.package) for default in defaults))
-        if key not in known:
-            known[key] = pickle.dumps(merge(self, defaults, repo))
-        return pickle.loads(known[key])
+        if key not in merged:
+            merged[key] = pickle.dumps(merge(self, defaults, repo))
+        return pickle.loads(merged[key])
 
     return compose
 
@@ -122,7 +122,7 @@ def _fixed(result: Any) -> bool:
 
 
 def interpolation_map() -> Callable[..., Any]:
-    """A `_create_interpolation_map` that makes none where no choice refers to another one."""
+    """Return a `_create_interpolation_map` that is empty if no choice refers to another one."""
     make = defaults_list._create_interpolation_map
 
     def create(overrides: Any, choices: list[Any], self_added: bool) -> Any:
@@ -134,15 +134,15 @@ def interpolation_map() -> Callable[..., Any]:
 
 
 def mode_of_overrides() -> Callable[..., Any]:
-    """A `Hydra.get_mode` that composes only where an override names `hydra.mode`.
+    """Return a `Hydra.get_mode` that composes only if an override names `hydra.mode`.
 
     Before a run Hydra composes everything to see whether it is set, and then again.
     """
     ask = Hydra.get_mode
 
     def get_mode(self: Any, config_name: str | None, overrides: list[str]) -> Any:
-        named = any("hydra.mode" in override for override in overrides)
-        return ask(self, config_name, overrides) if named else None
+        chosen = any("hydra.mode" in override for override in overrides)
+        return ask(self, config_name, overrides) if chosen else None
 
     return get_mode
 
@@ -156,12 +156,12 @@ PATCHES = (
     (Hydra, "get_mode", mode_of_overrides),
     (early, "_defaults", remembered_defaults),
 )
-"""Owner and name of each function, and what makes the one to put in its place."""
+"""Owner and name of each function, and the function that makes its replacement."""
 
 
 def remember() -> None:
     """Parse every yaml of the package now, for this process and those that it forks."""
     for owner, name, make in PATCHES:
         setattr(owner, name, make())
-    for path in (one for folder in (CONF, EXTRAS_CONF) for one in folder.rglob("*.yaml")):
+    for path in (path for folder in (CONF, EXTRAS_CONF) for path in folder.rglob("*.yaml")):
         OmegaConf.load(path)

@@ -32,7 +32,7 @@ LAZY = (
     "transformers.generation.utils",
     "transformers.models.llama.modeling_llama",
 )
-"""What programs import when they first need it, a second in each child."""
+"""Modules that programs import when they first need them, a second in each child."""
 for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
     importlib.import_module(module)
 remember()
@@ -49,7 +49,7 @@ def replace(name: str, make: Any) -> None:
 
 def die_at(number: int, name: str, call: int, when: str) -> None:
     """Send a signal before, after, or half-way through the given call of a function."""
-    left = [call]
+    countdown = [call]
 
     def kill() -> None:
         os.kill(os.getpid(), number)
@@ -57,14 +57,14 @@ def die_at(number: int, name: str, call: int, when: str) -> None:
     def make(old: Any) -> Any:
         @functools.wraps(old)
         def new(*args: Any, **settings: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0 and when == "before":
+            countdown[0] -= 1
+            if countdown[0] == 0 and when == "before":
                 kill()
-            if left[0] == 0 and when == "torn":
+            if countdown[0] == 0 and when == "torn":
                 tear(*args)
                 kill()
             result = old(*args, **settings)
-            if left[0] == 0 and when == "after":
+            if countdown[0] == 0 and when == "after":
                 kill()
             return result
 
@@ -114,7 +114,7 @@ def run(request: dict[str, Any]) -> None:
 
 
 def wait(process: int, seconds: float) -> int | None:
-    """The exit code of a child, negative for a signal; None when it has not ended in time."""
+    """Return the exit code of a child, negative for a signal; None if it has not ended in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         ended, status = os.waitpid(process, os.WNOHANG)

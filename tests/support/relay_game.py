@@ -39,14 +39,14 @@ class Relay(ParallelEnv):
         agents = list(self.agents)
         self.played[-1].append(dict(actions))
         over = len(self.played[-1]) == 2
-        heard = " ".join(actions[agent] for agent in agents if actions[agent])
+        words = " ".join(actions[agent] for agent in agents if actions[agent])
         won = over and {"left", "right"} <= set(actions["z_0"].split())
         words = {agent: float(len(actions[agent].split())) for agent in agents}
         rewards = {agent: 6.0 * won - words[agent] for agent in agents}
         if over:
             self.agents = []
         return (
-            dict.fromkeys(agents, heard),
+            dict.fromkeys(agents, words),
             rewards,
             dict.fromkeys(agents, over),
             dict.fromkeys(agents, False),
@@ -76,7 +76,7 @@ class Relayers:
         return [self._one(self._say(request)) for request in requests]
 
     def write(self, message: str) -> tuple[int, ...]:
-        """As `HFPolicy.write`: 7 ends a reply, 8 is silence, 9 a word."""
+        """Tokenize as `HFPolicy.write` does: 7 ends a reply, 8 is silence, 9 a word."""
         ids = (*[9] * len(message.split()), 7) if message else (8, 7)
         return ids if self.tokens else ()
 
@@ -94,7 +94,7 @@ class Relayers:
 
 @pytest.fixture
 def relay() -> Relay:
-    """The game."""
+    """Return the game."""
     return Relay()
 
 

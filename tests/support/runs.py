@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def message(self) -> str:
-        """What went wrong, after checking that it was said without a traceback."""
+        """Return the error output, after checking that it has no traceback."""
         assert "Traceback" not in self.err + self.out, self.err
         return self.err
 
@@ -81,7 +81,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random policy of the tiny kind, far smaller than the shipped one."""
+    """Save a random policy of the tiny kind, far smaller than the shipped one."""
     # Imported here because it takes long, and every test loads this module.
     from laconic import envs
     from laconic.learners.agents.hf import HFPolicy, SamplingSettings
@@ -154,7 +154,7 @@ def run(composed_once: None, coarse_pictures: None) -> Callable[..., Outcome]:
 def trained(
     run: Callable[..., Outcome], small: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Outcome]:
-    """The folder and the outcome of a training of four steps that nothing disturbed."""
+    """Return the folder and the outcome of a training of four steps without disturbance."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     outcome = run("train", *small, "report=true", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
@@ -163,7 +163,7 @@ def trained(
 
 @pytest.fixture(scope="session")
 def outside() -> Iterator[Path]:
-    """What a user of the installed package keeps: a module on the path, and a folder of choices."""
+    """Put a user's modules on the path; return their folder, which has choices as well."""
     folder = Path(__file__).with_name("outside")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
@@ -174,7 +174,7 @@ def outside() -> Iterator[Path]:
 def my_package(
     code_blocks: Callable[[Path], list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """The folder of the packages that the tutorials define, on the path."""
+    """Write the packages of the tutorials to a folder on the path, and return it."""
     folder = tmp_path_factory.mktemp("outside")
     for page in ("own_environment.md", "own_algorithm.md", "own_benchmark.md", "games.md"):
         for block in code_blocks(ROOT / "docs" / page):
@@ -263,7 +263,7 @@ class Process:
     err: Path
 
     def wait(self, seconds: float = 300.0) -> Outcome:
-        """The end; code None where it did not come in time."""
+        """Wait for the end; the code is None if it does not come in time."""
         code = self.processes.ask({"wait": self.pid, "seconds": seconds})
         return Outcome(code, self.out.read_text(), self.err.read_text())
 
@@ -273,9 +273,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """Programs in processes of their own, which can be killed."""
     if not hasattr(os, "fork"):
         pytest.skip("needs a system with fork")
-    found = Processes(tmp_path_factory.mktemp("processes"))
-    yield found
-    found.close()
+    started = Processes(tmp_path_factory.mktemp("processes"))
+    yield started
+    started.close()
 
 
 @pytest.fixture

@@ -121,13 +121,13 @@ class Sums(Benchmark):
         return TASKS[:count]
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        numbers = [found[-1] for text in answers.values() if (found := re.findall(r"\d+", text))]
-        answer = numbers[0] if numbers else ""
+        by_agent = [re.findall(r"\d+", text) for text in answers.values()]
+        answer = next((numbers[-1] for numbers in by_agent if numbers), "")
         return Score(float(answer == task.answer), answer == task.answer, answer)
 
     def committed(self, message: str) -> str | None:
-        found = re.findall(r"#### \S+", message)
-        return found[-1] if found else None
+        marks = re.findall(r"#### \S+", message)
+        return marks[-1] if marks else None
 
     def instructions(self, role: str, style: Style = "full") -> str:
         return f"A {role} adds up."
@@ -145,7 +145,7 @@ def make_env() -> Callable[..., DialogueEnv]:
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
-    """Where a test runs: here, and with `pytest -m gpu` on a GPU."""
+    """Return the device of a test: this processor, and with `pytest -m gpu` a GPU."""
     return str(request.param)
 
 
@@ -177,7 +177,7 @@ def make_model() -> Callable[..., PreTrainedModel]:
 
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
-    """The kind that ships with the project; `<silence>` is a special token."""
+    """Return a tokenizer of the kind that ships; `<silence>` is a special token."""
     return build_tokenizer(SENTENCES, VOCABULARY)
 
 
@@ -236,17 +236,17 @@ def make_policy(
         **sampling: Any,
     ) -> HFPolicy:
         tokenizer = tokenizer or tiny_tokenizer
-        made = make_model(architecture, len(tokenizer), **(model or {}))
+        built = make_model(architecture, len(tokenizer), **(model or {}))
         # A random model hardly ever ends its reply.
         short = {"explain_silence": False, "max_reply_tokens": 12}
-        return HFPolicy(made, tokenizer, SamplingSettings(**{**short, **sampling}))
+        return HFPolicy(built, tokenizer, SamplingSettings(**{**short, **sampling}))
 
     return make
 
 
 @pytest.fixture
 def saved(make_policy: Callable[..., HFPolicy], tmp_path: Path) -> Path:
-    """A folder as `save_pretrained` writes it."""
+    """Return the folder of a saved policy, as `save_pretrained` writes it."""
     make_policy().save(tmp_path / "model")
     return tmp_path / "model"
 

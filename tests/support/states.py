@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Equal to the last bit, in every tensor of two states."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other)
+def alike(first: Any, second: Any) -> bool:
+    """Return whether two states are equal to the last bit."""
+    if isinstance(first, torch.Tensor):
+        return torch.equal(first, second)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(alike(first[k], second[k]) for k in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(alike, first, second))
+    return bool(first == second)

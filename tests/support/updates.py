@@ -24,18 +24,19 @@ _SAID: dict[Hashable, list[Reply]] = {}
 
 
 def replies(policy: HFPolicy, requests: Sequence[Request], seed: int) -> list[Reply]:
-    """What a policy samples; another of equal weights and settings is not asked again."""
+    """Sample replies; those of another policy of equal weights and settings are reused."""
     state = policy.model.state_dict().values()
-    weights = tuple(hash(one.reshape(-1).view(torch.uint8).numpy().tobytes()) for one in state)
-    known = (policy.model.config.model_type, policy.model.dtype, repr(policy.sampling))
-    key = (*known, weights, repr(requests), seed)
+    data = (tensor.reshape(-1).view(torch.uint8).numpy().tobytes() for tensor in state)
+    weights = tuple(map(hash, data))
+    settings = (policy.model.config.model_type, policy.model.dtype, repr(policy.sampling))
+    key = (*settings, weights, repr(requests), seed)
     if key not in _SAID:
         _SAID[key] = policy.reply(requests, seed=seed, greedy=False)
     return _SAID[key]
 
 
 def episode(speakers: Speakers, pays: Sequence[float], seed: int, rounds: int = 2) -> Episode:
-    """Everybody speaks in every round and is paid its number in the last one."""
+    """Play an episode in which all agents speak in every round and are paid in the last one."""
     turns: list[Turn] = []
     histories: dict[str, list] = {agent: [] for agent in speakers}
     for number in range(rounds):
@@ -63,7 +64,7 @@ def episode(speakers: Speakers, pays: Sequence[float], seed: int, rounds: int = 
 
 
 def group_of(speakers: Speakers, pays: Sequence[Sequence[float]], **settings: int) -> Group:
-    """One episode per row of pays, each of its own replies."""
+    """Play one episode per row of pays, each with its own replies."""
     return Group(
         "t",
         tuple(episode(speakers, row, seed, **settings) for seed, row in enumerate(pays)),
@@ -74,13 +75,13 @@ def weights(policy: HFPolicy) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in policy.model.state_dict().items()}
 
 
-def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
+def equal(weights: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(weights[name], other[name]) for name in weights)
 
 
-def distance(one: dict[str, torch.Tensor], policy: HFPolicy) -> float:
+def distance(weights: dict[str, torch.Tensor], policy: HFPolicy) -> float:
     """Euclidean distance over all parameters, tied ones counted once."""
-    moved = (one[name] - parameter for name, parameter in policy.model.named_parameters())
+    moved = (weights[name] - parameter for name, parameter in policy.model.named_parameters())
     return sum(difference.square().sum().item() for difference in moved) ** 0.5
 
 
@@ -101,7 +102,9 @@ def played(policies, make_env, pays=(1.0, 0.0, 0.5)) -> Group:
     environments = [make_env(rounds=2) for _ in pays]
     (group,) = collect(environments, policies, [Start(0, "fruit")], len(pays), seed=0)
     episodes = [
-        replace(one, rewards={agent: (pay,) * 2 for agent in policies}, task_rewards={}, bills={})
-        for one, pay in zip(group.episodes, pays, strict=True)
+        replace(
+            episode, rewards={agent: (pay,) * 2 for agent in policies}, task_rewards={}, bills={}
+        )
+        for episode, pay in zip(group.episodes, pays, strict=True)
     ]
     return Group(group.task, tuple(episodes))

@@ -21,12 +21,12 @@ def logprobs(model) -> list[float]:
 
     ids = torch.tensor([IDS])
     with torch.no_grad():
-        found = model.eval()(input_ids=ids).logits.log_softmax(-1)
-    return found[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1).tolist()
+        logprobs_of_tokens = model.eval()(input_ids=ids).logits.log_softmax(-1)
+    return logprobs_of_tokens[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1).tolist()
 
 
 def loaded(name: str, folder: str, base: str):
-    """A model, or an adapter on its base."""
+    """Load a model, or an adapter on its base."""
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -41,15 +41,15 @@ def stock(name: str, base: str = "") -> dict[str, list[float]]:
     from transformers import AutoTokenizer
 
     team = json.load(open(hf_hub_download(name, "team.json")))
-    found = {}
+    by_agent = {}
     for agent, folder in team.items():
         if folder is None:
             continue
         place = "" if folder == "." else folder
         assert AutoTokenizer.from_pretrained(name, subfolder=place).decode(IDS)
-        found[agent] = logprobs(loaded(name, place, base))
-    assert not [one for one in sys.modules if one.startswith(("learners", "experiments"))]
-    return found
+        by_agent[agent] = logprobs(loaded(name, place, base))
+    assert not [name for name in sys.modules if name.startswith(("learners", "experiments"))]
+    return by_agent
 
 
 def push(name: str, policy: str, folder: str = "", base: str = "") -> list[float]:
@@ -70,9 +70,9 @@ def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
     settings = dict(override.split("=", 1) for override in overrides)
     cfg = compose(program="evaluate", **settings, **{"agent.model": name})
     policies = make_team(cfg).policies(envs.make("gsm8k", tasks=2))
-    return {a: logprobs(one.model) for a, one in policies.items() if hasattr(one, "model")}
+    return {a: logprobs(policy.model) for a, policy in policies.items() if hasattr(policy, "model")}
 
 
 if __name__ == "__main__":
-    kind, *given = sys.argv[1:]
-    print(json.dumps({"stock": stock, "laconic": laconic, "push": push}[kind](*given)))
+    kind, *arguments = sys.argv[1:]
+    print(json.dumps({"stock": stock, "laconic": laconic, "push": push}[kind](*arguments)))

@@ -18,17 +18,17 @@ def write(path: Path, *rows: Any) -> Path:
     return path
 
 
-def check_refused(benchmark: Benchmark, folder: Path, good: Any, row: Any, said: str) -> None:
-    """A row that is wrong behind a good one is refused with its file, its line and these words."""
+def check_refused(benchmark: Benchmark, folder: Path, good: Any, row: Any, words: str) -> None:
+    """Check that a wrong row behind a good one is refused with file, line and these words."""
     file = write(folder / "test.jsonl", good, row)
     with pytest.raises(SourceError) as caught:
         benchmark.load(folder)
     assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    assert words in str(caught.value)
 
 
 def scored(benchmark: Benchmark, messages: Any, answer: str) -> tuple[float, bool, str]:
     """Value, whether it is solved, and answer, where solvers say this and the reference is that."""
     task = Task(key="t", question="?", statements=(), answer=answer)
-    found = benchmark.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    score = benchmark.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
+    return score.value, score.solved, score.answer

@@ -14,16 +14,16 @@ class Longest:
         return {"agents": len(environment.possible_agents)}
 
     def __call__(self, evaluation):
-        said = [turn.tokens_said for one in evaluation.episodes for turn in one.turns]
-        most = float(max([self.at_least, *said]))
-        return Findings(figures={"longest_message": Interval(most, most, most, len(said))})
+        tokens = [turn.tokens_said for each in evaluation.episodes for turn in each.turns]
+        most = float(max([self.at_least, *tokens]))
+        return Findings(figures={"longest_message": Interval(most, most, most, len(tokens))})
 
     def finish(self, folder, names):
         (folder / "longest.txt").write_text(" ".join(names))
 
 
 def count_episodes(evaluation, prefix="mine"):
-    """A metric under a name of its own, and rows in a file of its own."""
+    """Return a metric under a name of its own, and write rows to a file of its own."""
     evaluation.folder.append_row(f"{prefix}.jsonl", {"step": evaluation.step})
     count = float(len(evaluation.episodes))
     return Findings(metrics={f"{prefix}/episodes": count}, facts={prefix: "noted"})
