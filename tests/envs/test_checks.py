@@ -98,9 +98,9 @@ def test_agents_may_have_any_printable_names():
 
 
 def test_tasks_are_there_and_have_keys_of_their_own():
-    one, other = (Task(key, "?", (), "1") for key in "ab")
-    assert list(by_key([other, one])) == ["b", "a"]
+    first, second = (Task(key, "?", (), "1") for key in "ab")
+    assert list(by_key([second, first])) == ["b", "a"]
     with pytest.raises(SettingError, match="at least one task"):
         by_key([])
     with pytest.raises(SettingError, match="2 tasks have the key 'a'"):
-        by_key([one, other, one])
+        by_key([first, second, first])

@@ -114,7 +114,7 @@ def test_a_level_of_another_form_is_refused_by_its_generator(level):
 
 
 def test_lists_and_pairs_of_levels_are_one_setting():
-    makers = [envs.make("gsm8k", tasks=9, generator={"level": one}) for one in ([1, 2], (1, 2))]
+    makers = [envs.make("gsm8k", tasks=9, generator={"level": level}) for level in ([1, 2], (1, 2))]
     assert makers[0].tasks == makers[1].tasks
 
 

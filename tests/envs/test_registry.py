@@ -32,7 +32,7 @@ def make_lonely(size=2, **settings):
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch):
-    """No environment is registered, and no package offers one."""
+    """Register no environment, and let no package offer one."""
     monkeypatch.setattr(registry, "_registered", {})
     offer(monkeypatch)
 

@@ -89,7 +89,7 @@ Qwen3 with {shape.num_hidden_layers} layers of width {shape.hidden_size} and a v
 
 
 def save_random(config: Qwen3Config, folder: Path) -> None:
-    """A model with random weights, and a tokenizer with a word for each of its tokens."""
+    """Save a model with random weights, and a tokenizer with a word for each of its tokens."""
     torch.manual_seed(0)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     words = {"<unk>": 0} | {f"w{number}": number for number in range(1, config.vocab_size)}
@@ -111,9 +111,9 @@ def steps(repetitions: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     samples = [timer.step(number)[1] for number in range(repetitions + 1)][-repetitions or None :]
     return {
         "precision": timer.precision,
-        "seconds": median(one.step for one in samples),
-        "sampled": median(one.sampled for one in samples),
-        "trained": median(one.trained for one in samples),
+        "seconds": median(sample.step for sample in samples),
+        "sampled": median(sample.sampled for sample in samples),
+        "trained": median(sample.trained for sample in samples),
         "peak": timer.peak,
         "own": timer.own,
         "approx_kl": timer.metrics["approx_kl"],
@@ -121,7 +121,7 @@ def steps(repetitions: int, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def about() -> Iterable[Sequence[str]]:
-    """The machine and what runs on it."""
+    """Yield the facts of the machine and the software."""
     yield "device", provenance.device()
     yield "CUDA of torch", str(torch.version.cuda)
     yield from ((name, version(name)) for name in ("torch", "transformers", "laconic"))
@@ -129,15 +129,15 @@ def about() -> Iterable[Sequence[str]]:
 
 
 def tested(arguments: Sequence[str]) -> tuple[bool, str]:
-    """Whether the tests passed, and the last line of what they print."""
+    """Run tests; return whether they passed, and the last line of their output."""
     command = [sys.executable, "-m", "pytest", "-q", *arguments]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    print(done.stdout, flush=True)
-    return done.returncode == 0, done.stdout.strip().splitlines()[-1].strip("= ")
+    completed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    print(completed.stdout, flush=True)
+    return completed.returncode == 0, completed.stdout.strip().splitlines()[-1].strip("= ")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of a page."""
+    """Return a table of a page."""
     return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
 
 
@@ -146,19 +146,19 @@ def mismatch(settings: Mapping[str, Any]) -> Iterable[Sequence[str]]:
     for name in PRECISIONS:
         own = {**settings, "agent.precision": name, "learner.minibatches": 1}
         runs = [steps(0, {**own, "agent.recompute_logprobs": again}) for again in (False, True)]
-        yield name, *(f"{one['approx_kl']:.1e}" for one in runs)
+        yield name, *(f"{run['approx_kl']:.1e}" for run in runs)
 
 
 def costs(repetitions: int, settings: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-    """What steps cost in the precision that is chosen by itself, and in float32."""
+    """Measure the cost of steps in the automatic precision, and in float32."""
     for precision in ("auto", "float32"):
         for rounds in ROUNDS:
             own = {"agent.precision": precision, "env.rounds": rounds}
-            one = steps(repetitions, {**settings, **own})
-            chosen = f"{precision}: {one['precision']}" if precision == "auto" else precision
-            rates = (f"{one[name]:,.0f}" for name in ("sampled", "trained"))
-            memory = (f"{one[name]:.2f}" for name in ("peak", "own"))
-            yield chosen, str(rounds), f"{one['seconds']:.2f}", *rates, *memory
+            row = steps(repetitions, {**settings, **own})
+            chosen = f"{precision}: {row['precision']}" if precision == "auto" else precision
+            rates = (f"{row[name]:,.0f}" for name in ("sampled", "trained"))
+            memory = (f"{row[name]:.2f}" for name in ("peak", "own"))
+            yield chosen, str(rounds), f"{row['seconds']:.2f}", *rates, *memory
 
 
 def main(

@@ -41,7 +41,7 @@ def program() -> ModuleType:
 
 
 def cells(page: str, head: str) -> list[list[str]]:
-    """The rows of the table that begins with this head."""
+    """Return the rows of the table that begins with this head."""
     lines = page[page.index(f"| {head} |") :].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -57,7 +57,7 @@ def test_the_page_is_measured_and_written(program, tmp_path, device):
         "deselected" in text and f"| torch | {torch.__version__}" in text and "Not run" not in text
     )
     apart = {
-        row[0]: [float(one) for one in row[1:]] for row in cells(text, "precision | as sampled")
+        row[0]: [float(cell) for cell in row[1:]] for row in cells(text, "precision | as sampled")
     }
     assert list(apart) == ["float32", "bfloat16_autocast", "bfloat16"]
     assert max(apart["float32"]) < 1e-8
@@ -66,16 +66,16 @@ def test_the_page_is_measured_and_written(program, tmp_path, device):
     assert [row[:2] for row in costs] == [
         ["auto: float32", "2"], ["auto: float32", "8"], ["float32", "2"], ["float32", "8"]
     ]  # fmt: skip
-    assert all(float(one.replace(",", "")) > 0 for row in costs for one in row[2:-1])
+    assert all(float(cell.replace(",", "")) > 0 for row in costs for cell in row[2:-1])
 
 
 def test_the_page_names_the_gpu_and_what_runs_on_it(program, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Card 80")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    found = dict(program.about())
-    assert found["device"] == "2 x Card 80" and found["torch"] == torch.__version__
-    assert {"CUDA of torch", "transformers", "laconic", "commit"} <= found.keys()
+    facts = dict(program.about())
+    assert facts["device"] == "2 x Card 80" and facts["torch"] == torch.__version__
+    assert {"CUDA of torch", "transformers", "laconic", "commit"} <= facts.keys()
 
 
 def test_what_became_of_the_tests_is_said(program):
@@ -102,7 +102,7 @@ def test_the_shape_is_that_of_qwen3_with_600_million_parameters(program):
     with torch.device("meta"):
         model = program.AutoModelForCausalLM.from_config(program.QWEN3)
     # As its card says: 0.6 billion, of which 0.44 are not embeddings.
-    whole = sum(one.numel() for one in model.parameters())
+    whole = sum(parameter.numel() for parameter in model.parameters())
     assert whole == pytest.approx(0.6e9, rel=0.02)
     rest = whole - model.get_input_embeddings().weight.numel()
     assert rest == pytest.approx(0.44e9, rel=0.02)

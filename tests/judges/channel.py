@@ -23,7 +23,7 @@ PROBED: dict[str, Any] = {"lose": 0.0, "mark": True, "probe": True}
 
 
 def learnt(client: str, env: Any, seed: int) -> Any:
-    """What a client's agents do most likely after training."""
+    """Train a client's agents and return their most likely acts."""
     if client == "ppo":
         from test_sb3 import learnt_by_ppo
 
@@ -45,8 +45,8 @@ def main(client: str, lose: str, mark: str, seed: str, file: str) -> None:
     act = learnt(client, numeric_signal(channel=channel), int(seed))
     row = {"client": client, **channel, "seed": int(seed)}
     for name, over in (("", channel), ("_perfect", PERFECT), ("_probed", PROBED)):
-        found = measured(act, numeric_signal("evaluation", channel=over))
-        row |= {f"{figure}{name}": value for figure, value in found.items()}
+        figures_over = measured(act, numeric_signal("evaluation", channel=over))
+        row |= {f"{figure}{name}": value for figure, value in figures_over.items()}
     with open(file, "a", encoding="utf-8") as rows:
         rows.write(json.dumps(row) + "\n")
 

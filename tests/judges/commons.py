@@ -38,11 +38,11 @@ class Shared(Side):
     """Copies in which each agent is paid the mean of what all earned."""
 
     def _step(self, tensordict: Any) -> Any:
-        shown = super()._step(tensordict)
+        result = super()._step(tensordict)
         for group in self.group_map:
-            paid = shown[group, "reward"]
-            shown[group, "reward"] = paid.mean(-2, keepdim=True).expand_as(paid).clone()
-        return shown
+            paid = result[group, "reward"]
+            result[group, "reward"] = paid.mean(-2, keepdim=True).expand_as(paid).clone()
+        return result
 
 
 class Commons(SideBySide):
@@ -59,12 +59,12 @@ class Commons(SideBySide):
 
 
 def numeric_commons(split: str = "train") -> DiscreteMessages:
-    """The numeric face of `commons`."""
+    """Return the numeric face of `commons`."""
     return DiscreteMessages(envs.make("commons", split=split, tasks=1000, **SETTINGS))
 
 
 def learnt(credit: str, seed: int, folder: Path) -> Act:
-    """What each agent does most likely after training."""
+    """Train the agents and return their most likely acts."""
     algorithm, network = MappoConfig.get_from_yaml(), MlpConfig.get_from_yaml()
     network.num_cells = [64, 64]
     algorithm.entropy_coef, algorithm.lmbda = BONUS, 0.95
@@ -91,19 +91,19 @@ def learnt(credit: str, seed: int, folder: Path) -> Act:
 
 def measured(act: Act, env: DiscreteMessages, episodes: int) -> dict[str, float]:
     """Means over evaluation episodes; gains in units."""
-    found: dict[str, list[float]] = {"months": [], "gain": [], "survived": [], "tokens": []}
+    figures: dict[str, list[float]] = {"months": [], "gain": [], "survived": [], "tokens": []}
     for number in range(episodes):
         observations, infos = env.reset(seed=number, options={"task": number})
         while env.agents:
-            acts = {one: int(act(one, observations[one], infos[one])) for one in env.agents}
+            acts = {a: int(act(a, observations[a], infos[a])) for a in env.agents}
             observations, _, _, _, infos = env.step(acts)
         last = next(iter(infos.values()))
         # The fair share of all months, 120 units, is a gain of 1.
-        found["gain"].append(120 * last["score"])
-        found["months"].append(last["round"] / 2)
-        found["survived"].append(last["solved"])
-        found["tokens"].append(sum(info["tokens_said"] for info in infos.values()))
-    return {name: fmean(values) for name, values in found.items()}
+        figures["gain"].append(120 * last["score"])
+        figures["months"].append(last["round"] / 2)
+        figures["survived"].append(last["solved"])
+        figures["tokens"].append(sum(info["tokens_said"] for info in infos.values()))
+    return {name: fmean(values) for name, values in figures.items()}
 
 
 def main(credit: str, seed: str, file: str) -> None:

@@ -39,10 +39,10 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
         env, mask="observation"
     ),
 }
-"""What is shown of an environment, by the name that the table has for it."""
+"""View of an environment by its name in the table."""
 
 SEEDS = (3, 4, 5)
-"""Of what is learnt; configurations were chosen by others."""
+"""Seeds of the trainings; the configurations were chosen with others."""
 
 _rows: dict[str, list[dict[str, Any]]] = {}
 
@@ -109,7 +109,7 @@ def _version(distribution: str) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
-    """A test that fails is a line of the table too."""
+    """Write a test that fails to the table too."""
     report = yield
     if report.failed and call.excinfo is not None:
         reason = (call.excinfo.exconly().splitlines() or [""])[0][:200]
@@ -155,7 +155,7 @@ def make_signal() -> Callable[..., DiscreteMessages]:
 def numeric_signal(
     split: str = "train", channel: Mapping[str, Any] | None = None, **settings: Any
 ) -> DiscreteMessages:
-    """The numeric face of `signal` with a price, over a channel that may lose messages.
+    """Return the numeric face of `signal` with a price, over a channel that may lose messages.
 
     Both parts have the menu and the words of the training tasks, so a policy can change over.
     """
@@ -172,7 +172,7 @@ def _known() -> tuple[Menu, Any]:
 
 
 Act = Callable[[str, Any, Mapping[str, Any]], int]
-"""From an agent's name, observation and info (with its `action_mask`) to its action."""
+"""Function from an agent's name, observation and info (with `action_mask`) to its action."""
 
 
 @pytest.fixture(scope="session")
@@ -187,7 +187,7 @@ def measure(make_signal: Callable[..., DiscreteMessages]) -> Callable[[Act], dic
 
 
 def measured(act: Act, env: DiscreteMessages) -> dict[str, float]:
-    """The means of `measure` over the tasks of an environment."""
+    """Return the means of `measure` over the tasks of an environment."""
     returns, solved, tokens = [], [], []
     spoke: dict[int, list[bool]] = {0: [], 1: []}
     for number in env.tasks:
@@ -217,7 +217,7 @@ def measured(act: Act, env: DiscreteMessages) -> dict[str, float]:
 
 @pytest.fixture
 def random_act() -> Act:
-    """A policy that draws from the menu."""
+    """Return a policy that draws from the menu."""
     draw = np.random.default_rng(0)
     return lambda agent, observation, info: int(draw.choice(np.flatnonzero(info["action_mask"])))
 

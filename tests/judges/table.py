@@ -58,8 +58,8 @@ Key = Callable[[Row], tuple[str, ...]]
 
 def main(folder: Path, page: Path, modules: list[str]) -> int:
     """Show and write what there is; 1 where something failed or is missing."""
-    found = {module: _read(folder / f"{module}.json") for module in modules}
-    rows = [row for module in modules for row in found[module] or [_missing(module)]]
+    recorded = {module: _read(folder / f"{module}.json") for module in modules}
+    rows = [row for module in modules for row in recorded[module] or [_missing(module)]]
     head = ("client", "view", "benchmark", "check", "outcome", "note")
     lines = outcomes(rows)
     _show(head, lines)
@@ -81,7 +81,7 @@ def main(folder: Path, page: Path, modules: list[str]) -> int:
 
 
 def outcomes(rows: list[Row]) -> list[tuple[str, ...]]:
-    """One line for all views, benchmarks and checks that share an outcome."""
+    """Return one line for all views, benchmarks and checks that share an outcome."""
     lines = []
     for (client, outcome, note), same in _groups(
         rows, lambda row: (_client(row), row["outcome"], row["note"])
@@ -96,8 +96,8 @@ def outcomes(rows: list[Row]) -> list[tuple[str, ...]]:
         for (view, checks), names in benchmarks.items():
             views.setdefault((checks, _list(names)), []).append(view)
         lines += [
-            (client, "; ".join(filter(None, seen)), names, checks, outcome, note)
-            for (checks, names), seen in views.items()
+            (client, "; ".join(filter(None, clients)), names, checks, outcome, note)
+            for (checks, names), clients in views.items()
         ]
     return lines
 
@@ -120,7 +120,7 @@ def _list(names: list[str]) -> str:
 
 
 def figures(rows: list[Row]) -> Iterable[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-    """The figures of each client and check: a name, columns, and a line for each row."""
+    """Yield the figures of each client and check: a name, columns, and a line for each row."""
     for (client, face, check), same in _groups(
         rows, lambda row: (_client(row), row["face"], row["check"])
     ):
@@ -130,7 +130,7 @@ def figures(rows: list[Row]) -> Iterable[tuple[str, tuple[str, ...], list[tuple[
 
 
 def versions(rows: list[Row]) -> list[tuple[str, ...]]:
-    """What stood beside each client."""
+    """Return the versions of packages beside each client."""
     lines = {_client(row): tuple(row["beside"].values()) for row in rows}
     return [(client, *beside) for client, beside in lines.items() if beside]
 
@@ -153,10 +153,10 @@ def _missing(module: str) -> Row:
 
 def _groups(rows: list[Row], key: Key) -> list[tuple[tuple[str, ...], list[Row]]]:
     """Rows with one key together, in the order in which they came."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    grouped: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return list(found.items())
+        grouped.setdefault(key(row), []).append(row)
+    return list(grouped.items())
 
 
 def _number(value: Any) -> str:

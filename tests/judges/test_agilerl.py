@@ -49,7 +49,7 @@ class MaskedIPPO(IPPO):
     """IPPO that takes masks as arrays."""
 
     def extract_action_masks(self, infos: Any) -> dict[str, Any]:
-        """The masks of each group: float of shape (agents, copies, actions)."""
+        """Return the masks of each group: float of shape (agents, copies, actions)."""
         return {
             group: torch.as_tensor(
                 np.stack([infos[agent]["action_mask"] for agent in agents]), dtype=torch.float32
@@ -78,7 +78,7 @@ def _maskless(infos: Any) -> Any:
 
 
 def make(name: str, **settings: Any) -> DiscreteMessages:
-    """The numeric face of a benchmark."""
+    """Return the numeric face of a benchmark."""
     return DiscreteMessages(
         envs.make(name, tasks=20, information="split", rounds=3), words=32, **settings
     )
@@ -87,19 +87,19 @@ def make(name: str, **settings: Any) -> DiscreteMessages:
 @pytest.fixture
 def vectorized() -> Iterator[Callable[[Callable[[], Any]], AsyncPettingZooVecEnv]]:
     """Makes copies of an environment in processes, and ends them."""
-    made: list[Any] = []
+    vectors: list[Any] = []
 
     def vectorize(make_one: Callable[[], Any]) -> AsyncPettingZooVecEnv:
-        made.append(AsyncPettingZooVecEnv([make_one] * COPIES))
-        return made[-1]
+        vectors.append(AsyncPettingZooVecEnv([make_one] * COPIES))
+        return vectors[-1]
 
     yield vectorize
-    for vector in made:
+    for vector in vectors:
         vector.close()
 
 
 def learner(kind: type[IPPO], vector: Any) -> IPPO:
-    """One for the spaces of an environment."""
+    """Make a learner for the spaces of an environment."""
     agents = vector.agents
     return kind(
         [vector.single_observation_space(agent) for agent in agents],
@@ -152,7 +152,7 @@ def test_ippo_trains(masked: bool, name: str, vectorized: Any, record: Any) -> N
     )
     after = weights(agent)
     assert all(torch.isfinite(weight).all() for weight in after)
-    assert any((one != other).any() for one, other in zip(before, after, strict=True))
+    assert any((weight != other).any() for weight, other in zip(before, after, strict=True))
     record(
         face=f"DiscreteMessages{'' if masked else ' without its mask'} {name}",
         check="IPPO, train_multi_agent_on_policy",
@@ -165,7 +165,7 @@ def test_ippo_trains(masked: bool, name: str, vectorized: Any, record: Any) -> N
 
 
 def weights(agent: IPPO) -> list[Any]:
-    """Of all actors and critics."""
+    """Return the weights of all actors and critics."""
     networks = [*agent.actors.values(), *agent.critics.values()]
     return [weight for network in networks for weight in network.parameters()]
 

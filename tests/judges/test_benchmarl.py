@@ -71,8 +71,8 @@ class Losses(Callback):
         self.losses: list[float] = []
 
     def on_train_end(self, training_td: Any, group: str) -> None:
-        kept = [value for name, value in training_td.items() if name.startswith("loss")]
-        self.losses += [value.float().mean().item() for value in kept]
+        losses = [value for name, value in training_td.items() if name.startswith("loss")]
+        self.losses += [value.float().mean().item() for value in losses]
 
 
 @pytest.mark.parametrize("name", ["signal", "gsm8k"])

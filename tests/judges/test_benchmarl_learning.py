@@ -91,29 +91,29 @@ class Side(EnvBase):
         actions = {group: tensordict[group, "action"].tolist() for group in self.group_map}
         rewards, ended = [], []
         for place, env in enumerate(self._envs):
-            said = {
+            words = {
                 agent: actions[group][place][index]
                 for group, agents in self.group_map.items()
                 for index, agent in enumerate(agents)
             }
-            self._seen[place], paid, *_, self._infos[place] = env.step(said)
+            self._seen[place], paid, *_, self._infos[place] = env.step(words)
             rewards.append(paid)
             ended.append([not env.agents])
-        shown = self._shown(dict.fromkeys(DONE, torch.tensor(ended)))
+        result = self._shown(dict.fromkeys(DONE, torch.tensor(ended)))
         for group, agents in self.group_map.items():
-            paid = [[[one[agent]] for agent in agents] for one in rewards]
-            shown[group, "reward"] = torch.tensor(paid, dtype=torch.float32)
-        return shown
+            paid = [[[reward[agent]] for agent in agents] for reward in rewards]
+            result[group, "reward"] = torch.tensor(paid, dtype=torch.float32)
+        return result
 
-    def _shown(self, done: dict[str, Any]) -> TensorDict:
-        shown = TensorDict(done, self.batch_size)
+    def _shown(self, flags: dict[str, Any]) -> TensorDict:
+        result = TensorDict(flags, self.batch_size)
         for group, agents in self.group_map.items():
-            seen = np.array([[one[agent] for agent in agents] for one in self._seen])
+            states = np.array([[seen[agent] for agent in agents] for seen in self._seen])
             masks = [[info[agent]["action_mask"] for agent in agents] for info in self._infos]
-            parts = {"observation": seen, "action_mask": np.array(masks, bool)}
-            shown[group] = TensorDict(parts, [*self.batch_size, len(agents)])
-        shown["state"] = np.array([env.state() for env in self._envs])
-        return shown
+            parts = {"observation": states, "action_mask": np.array(masks, bool)}
+            result[group] = TensorDict(parts, [*self.batch_size, len(agents)])
+        result["state"] = np.array([env.state() for env in self._envs])
+        return result
 
 
 class SideBySide(PettingZooClass):
@@ -150,7 +150,7 @@ class SideBySide(PettingZooClass):
 
 
 def _one_of(env: Any) -> Any:
-    """The specs of one environment of a batch, where BenchMARL looks for them."""
+    """Return the specs of one environment of a batch, where BenchMARL looks for them."""
     return SimpleNamespace(
         group_map=env.group_map,
         observation_spec=env.full_observation_spec_unbatched,
@@ -182,19 +182,19 @@ class Ramp(Callback):
 
 
 def policy_of(experiment: Any) -> Callable[[str, Any, Any], int]:
-    """What an experiment's agents do most likely, one agent at a time."""
+    """Return the most likely act of an experiment's agents, one agent at a time."""
 
     def act(agent: str, observation: Any, info: Any) -> int:
         group, _, number = agent.rpartition("_")
         # A group shares its weights and none of its agents sees another, so rows are alike.
         count = len(experiment.group_map[group])
-        seen = {
+        inputs = {
             "observation": torch.as_tensor(observation).expand(count, -1),
             "action_mask": torch.as_tensor(info["action_mask"]).bool().expand(count, -1),
         }
-        asked = TensorDict({group: TensorDict(seen, [count])}, [])
+        tensors = TensorDict({group: TensorDict(inputs, [count])}, [])
         with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
-            return int(experiment.group_policies[group](asked)[group, "action"][int(number)])
+            return int(experiment.group_policies[group](tensors)[group, "action"][int(number)])
 
     return act
 

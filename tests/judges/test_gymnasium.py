@@ -40,7 +40,7 @@ def is_text(face: str) -> bool:
 
 
 class RandomTeammate:
-    """Draws from the action space of whoever is asked."""
+    """Draws from the action space of each agent."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -53,7 +53,7 @@ class RandomTeammate:
 
 
 def one_agent(show: Any, face: str, last: bool = False, **settings: Any) -> SingleAgent:
-    """The first agent of a team, who answers, or the last one."""
+    """Return the view of the first agent of a team, who answers, or of the last one."""
     env = show(face, **settings)
     return SingleAgent(env, env.possible_agents[-int(last)], RandomTeammate(env))
 
@@ -130,11 +130,11 @@ def test_flat_observations(make: Any, passes: Any, face: str) -> None:
 @pytest.mark.parametrize("view", ["text DialogueEnv", "FullTranscript"])
 def test_what_text_is_refused(view: str, show: Any, record: Any) -> None:
     env = one_agent(show, f"{view} signal")
-    seen = {"face": f"SingleAgent of {view} signal", "outcome": LONG}
+    common = {"face": f"SingleAgent of {view} signal", "outcome": LONG}
     with pytest.raises(ValueError, match="expected a space of bounded size"):
         FlattenObservation(env)
-    record(check="FlattenObservation", note="TokenArrays has arrays of one size", **seen)
+    record(check="FlattenObservation", note="TokenArrays has arrays of one size", **common)
     # What AsyncVectorEnv does, without its processes, which do not survive an error.
     with pytest.raises(ValueError, match="expected a space of bounded size"):
         create_shared_memory(env.observation_space, n=1)
-    record(check="AsyncVectorEnv with shared memory", note="shared_memory=False", **seen)
+    record(check="AsyncVectorEnv with shared memory", note="shared_memory=False", **common)

@@ -101,7 +101,7 @@ def test_the_example_of_the_wrappers_page_trains(
     monkeypatch.syspath_prepend(tmp_path)
     earned = list(import_module("train_rllib").train(iterations=3))
     # Four agents earn at most 1 each, and a team that guesses a quarter of that.
-    assert len(earned) == 3 and all(-1 <= one <= 4 for one in earned)
+    assert len(earned) == 3 and all(-1 <= value <= 4 for value in earned)
     record(
         face="DiscreteMessages signal",
         check="docs/wrappers.md, PPO",

@@ -51,7 +51,7 @@ PRICE_RISES, BONUS_FALLS, BONUS = (0.4, 0.7), (0.5, 0.9), (0.05, 0.005)
 
 
 def vectorized(env: Any, copies: int, seed: int) -> Any:
-    """Each agent of each copy as an environment of SB3."""
+    """Return each agent of each copy as an environment of SB3."""
     vector = concat_vec_envs_v1(
         pettingzoo_env_to_vec_env_v1(env), copies, base_class="stable_baselines3"
     )
@@ -104,7 +104,7 @@ def test_ppo_trains(face: str, make: Any, record: Any) -> None:
     assert model.logger.name_to_value["train/n_updates"] == 4
     assert all(np.isfinite(value) for value in model.logger.name_to_value.values())
     after = list(model.policy.parameters())
-    assert any((one != other).any() for one, other in zip(before, after, strict=True))
+    assert any((weight != other).any() for weight, other in zip(before, after, strict=True))
     note = "" if "TokenArrays" in face else "knows no rule of masks; off the menu is silence"
     record(face=face, check="PPO", outcome="trains", note=note)
 
@@ -127,20 +127,20 @@ class Schedule(BaseCallback):
         self._full = full
 
     def _on_rollout_start(self) -> None:
-        done = self.num_timesteps / STEPS
-        price = self._full.price * passed(done, *PRICE_RISES)
+        progress = self.num_timesteps / STEPS
+        price = self._full.price * passed(progress, *PRICE_RISES)
         for copy in self.training_env.venv.vec_envs:
             copy.par_env.reward = replace(self._full, price=price)
         first, last = BONUS
-        self.model.ent_coef = first + (last - first) * passed(done, *BONUS_FALLS)
+        self.model.ent_coef = first + (last - first) * passed(progress, *BONUS_FALLS)
 
     def _on_step(self) -> bool:
         return True
 
 
-def passed(done: float, start: float, end: float) -> float:
-    """How much of a stretch of the training is behind: 0 to 1."""
-    return min(1.0, max(0.0, (done - start) / (end - start)))
+def passed(progress: float, start: float, end: float) -> float:
+    """Return the part of a stretch of the training that is over: 0 to 1."""
+    return min(1.0, max(0.0, (progress - start) / (end - start)))
 
 
 def learnt_by_ppo(env: Any, seed: int) -> Callable[[str, Any, Any], int]:

@@ -39,22 +39,22 @@ REPLIES = ('{"name": "say", "arguments": {"message": "The cup is red."}}', "I do
 
 
 def sit(agent: str = "helper_0") -> Seat:
-    """A seat beside teammates that do their part."""
+    """Make a seat beside teammates that do their part."""
     env = envs.make("signal", **SETTINGS)
     return Seat(SingleAgent(env, agent, Oracle(env)))
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
     """Pieces of the template and of what is said, with Qwen3's special tokens."""
-    told = [sit().reset(seed=seed) for seed in range(20)]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    prompts = [sit().reset(seed=seed) for seed in range(20)]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=SPECIAL, initial_alphabet=alphabet)
-    made.train_from_iterator([TEMPLATE.read_text(), *told, *REPLIES * 5], trainer)
+    tokenizer.train_from_iterator([TEMPLATE.read_text(), *prompts, *REPLIES * 5], trainer)
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
     )
     tokenizer.chat_template = TEMPLATE.read_text()
     return tokenizer
@@ -88,7 +88,7 @@ def teach(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
-    """A small one of random weights."""
+    """Make a small model of random weights."""
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=64,
@@ -110,19 +110,19 @@ def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
     tokenizer = make_tokenizer()
     model = make_model(tokenizer)
     teach(model, tokenizer)
-    before = {name: one.detach().clone() for name, one in model.named_parameters()}
-    said: list[str] = []
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    messages: list[str] = []
 
     class Listened(Seat):
         def say(self, message: str) -> str:
-            said.append(message)
+            messages.append(message)
             return super().say(message)
 
         say.__doc__ = Seat.say.__doc__
 
     def factory() -> Seat:
-        found = sit()
-        return Listened(found._env)
+        seat = sit()
+        return Listened(seat._env)
 
     tasks = list(envs.make("signal", **SETTINGS).tasks)
     rows = [{"prompt": [{"role": "user", "content": ""}], "task": key, "seed": 0} for key in tasks]
@@ -149,9 +149,9 @@ def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
     steps = [row for row in trainer.state.log_history if "loss" in row]
     assert len(steps) == 3 and all(math.isfinite(row["loss"]) for row in steps)
     # Words were spoken by calls, and they cost: rewards differ within groups.
-    assert any("The cup is red." in one for one in said)
+    assert any("The cup is red." in message for message in messages)
     assert any(row["rewards/Listened/std"] > 0 for row in steps)
-    assert any(not torch.equal(before[name], one) for name, one in model.named_parameters())
+    assert any(not torch.equal(before[name], weight) for name, weight in model.named_parameters())
     record(
         face="text DialogueEnv signal", check="GRPOTrainer, 3 steps", outcome="trains", note=NOTE
     )

@@ -70,7 +70,13 @@ def record(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Keep how far two results of one seed are from each other, for the table."""
 
     def keep(
-        library: str, ours: str, theirs: str, quantity: str, seed: int, got: Tensor, wanted: Tensor
+        library: str,
+        ours: str,
+        theirs: str,
+        quantity: str,
+        seed: int,
+        got: Tensor,
+        expected: Tensor,
     ) -> None:
         _rows.append(
             {
@@ -79,8 +85,8 @@ def record(request: pytest.FixtureRequest) -> Callable[..., None]:
                 "theirs": theirs,
                 "quantity": quantity,
                 "seed": seed,
-                "difference": (got - wanted).abs().max().item(),
-                "size": wanted.abs().max().item(),
+                "difference": (got - expected).abs().max().item(),
+                "size": expected.abs().max().item(),
                 "test": request.node.nodeid.partition("[")[0],
             }
         )
@@ -193,7 +199,7 @@ def conversations(episodes: Callable[[int], tuple[Episode, ...]]) -> Callable[[i
     """
 
     def build(seed: int) -> Batch:
-        made = sequences_of(Group("t", episodes(seed)), credit=own, advantages=Advantages())
+        sequences = sequences_of(Group("t", episodes(seed)), credit=own, advantages=Advantages())
         nothing = TokenSequence(
             task="t",
             agent="solver_0",
@@ -205,6 +211,6 @@ def conversations(episodes: Callable[[int], tuple[Episode, ...]]) -> Callable[[i
             return_to_go=0.0,
             advantage=1.5,
         )
-        return collate([*made, nothing], pad_id=PAD)
+        return collate([*sequences, nothing], pad_id=PAD)
 
     return build

@@ -54,33 +54,33 @@ Not compared:
 
 def main(rows: Path, page: Path) -> None:
     """Join the rows of all libraries into one page, and a table of all quantities beside it."""
-    found = [row for path in sorted(rows.glob("*.json")) for row in json.loads(path.read_text())]
-    if not found:
+    all_rows = [row for path in sorted(rows.glob("*.json")) for row in json.loads(path.read_text())]
+    if not all_rows:
         raise SystemExit(f"no rows in {rows}: run the comparisons with PARITY_ROWS={rows} first")
-    page.write_text(INTRODUCTION + "\n".join(lines(found)) + "\n" + NOTES)
+    page.write_text(INTRODUCTION + "\n".join(lines(all_rows)) + "\n" + NOTES)
     with (page.parent / "evidence" / "parity.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["config", "library", "its name there", *COLUMNS.values()])
-        for key, quantities in methods(found):
+        for key, quantities in methods(all_rows):
             writer.writerow([*key, *(cell(quantities.get(name, [])) for name in COLUMNS.values())])
 
 
-def methods(found: Iterable[Row]) -> list[tuple[tuple[str, ...], dict[str, list[Row]]]]:
+def methods(all_rows: Iterable[Row]) -> list[tuple[tuple[str, ...], dict[str, list[Row]]]]:
     """Return the rows of each method of a library by quantity, sorted by name."""
     groups: dict[tuple[str, ...], dict[str, list[Row]]] = {}
-    for row in found:
+    for row in all_rows:
         key = tuple(row[name] for name in ("ours", "library", "theirs"))
         groups.setdefault(key, {}).setdefault(COLUMNS[row["quantity"]], []).append(row)
     return sorted(groups.items())
 
 
-def lines(found: Sequence[Row]) -> Iterable[str]:
+def lines(all_rows: Sequence[Row]) -> Iterable[str]:
     """Yield the lines of the table, one for each method of a library."""
-    seeds = {row["seed"] for row in found}
+    seeds = {row["seed"] for row in all_rows}
     yield f"Seeds {min(seeds)} to {max(seeds)}:\n"
     yield "| config | library | its name there | compared | largest difference |"
     yield "|---|---|---|---|---|"
-    for (ours, library, theirs), quantities in methods(found):
+    for (ours, library, theirs), quantities in methods(all_rows):
         compared = ", ".join(
             dict.fromkeys(SHORT.get(name, name) for name in COLUMNS.values() if name in quantities)
         )

@@ -71,7 +71,7 @@ def make_trainer(
 
 
 def without_last_token(batch: Batch) -> Tensor:
-    """The generated tokens but for the last of each sequence."""
+    """Return the mask of generated tokens without the last one of each sequence."""
     mask = batch.generated_mask.clone()
     places = torch.arange(mask.shape[1]).expand_as(mask)
     last = torch.where(mask, places, -1).amax(1)
@@ -83,28 +83,28 @@ def one_turn(
     method: Any, episodes: tuple[Episode, ...], agent: str, number: int, settings: dict[str, Any]
 ) -> list[TokenSequence]:
     """Our sequences of one agent in one round."""
-    made = sequences_of(
+    sequences = sequences_of(
         Group("t", episodes),
         credit=credit(method.credit),
         advantages=replace(method.advantages, **settings),
         unit=method.unit,
         agents=[agent],
     )
-    return [one for one in made if one.round == number]
+    return [sequence for sequence in sequences if sequence.round == number]
 
 
 def from_one_history(episodes: tuple[Episode, ...], number: int) -> tuple[Episode, ...]:
-    """The episodes with the prompts of the first one, and its replies before a round.
+    """Return the episodes with the prompts of the first one, and its replies before a round.
 
     CoMLRL compares completions of one prompt, and in later turns of one history.
     """
 
-    def made(turn: Turn, first: Turn) -> Turn:
+    def moved(turn: Turn, first: Turn) -> Turn:
         return first if turn.round < number else replace(turn, prompt_ids=first.prompt_ids)
 
     first = episodes[0].turns
     return tuple(
-        replace(episode, turns=tuple(map(made, episode.turns, first))) for episode in episodes
+        replace(episode, turns=tuple(map(moved, episode.turns, first))) for episode in episodes
     )
 
 
@@ -134,20 +134,20 @@ def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
     trainer = make_trainer(**theirs)
     for place, agent in enumerate(AGENTS):
         model = trainer.agents[place]
-        made = one_turn(ours, played, agent, number, settings)
-        prompt = made[0].generated.index(True)
+        sequences = one_turn(ours, played, agent, number, settings)
+        prompt = sequences[0].generated.index(True)
         parameters = list(model.parameters())
         their_loss = trainer._compute_loss_with_gradients(
             model,
             {
-                "prompt_input_ids": torch.tensor([made[0].token_ids[:prompt]]),
-                "completion_input_ids": [torch.tensor(one.token_ids[prompt:]) for one in made],
+                "prompt_input_ids": torch.tensor([sequences[0].token_ids[:prompt]]),
+                "completion_input_ids": [torch.tensor(s.token_ids[prompt:]) for s in sequences],
             },
             their_returns(played, number),
         )
         # Their stand-in for a loss that is not finite.
         assert their_loss.item() != pytest.approx(0.1, abs=1e-9)
-        batch = collate(made, pad_id=0)
+        batch = collate(sequences, pad_id=0)
         mask = without_last_token(batch)
         counted = int((mask.sum(1) > 0).sum())
 
@@ -171,13 +171,13 @@ def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
         torch.testing.assert_close(our_loss, their_loss, rtol=1e-5, atol=1e-5)
         scale = float(their_grad.abs().max())
         torch.testing.assert_close(our_grad, their_grad, rtol=0, atol=1e-5 * scale)
-        whole = loss(batch.generated_mask, len(made))
+        whole = loss(batch.generated_mask, len(sequences))
         assert abs(float(whole.detach() - their_loss.detach())) > 1e-3
 
 
 def flat(gradients: tuple[Tensor, ...]) -> Tensor:
     """Gradients of all parameters in one row."""
-    return torch.cat([one.flatten() for one in gradients])
+    return torch.cat([tensor.flatten() for tensor in gradients])
 
 
 def test_a_reply_of_one_token_has_a_gradient_here_and_none_there(
@@ -196,15 +196,15 @@ def test_a_reply_of_one_token_has_a_gradient_here_and_none_there(
         [1.0, 0.0],
     )
     assert theirs.item() == 0.0
-    made = [
+    sequences = [
         TokenSequence(
-            "t", "a", 0, 0, (1, 2, 3, word), (False,) * 3 + (True,), (0.0,) * 4, 0.0, advantage=one
+            "t", "a", 0, 0, (1, 2, 3, word), (False,) * 3 + (True,), (0.0,) * 4, 0.0, advantage=a
         )
-        for word, one in ((4, 0.5), (5, -0.5))
+        for word, a in ((4, 0.5), (5, -0.5))
     ]
-    batch = collate(made, pad_id=0)
+    batch = collate(sequences, pad_id=0)
     current = logprobs_of(model, batch)
-    given = LossInputs(current, batch.behavior_logprobs, batch.generated_mask, batch.advantages)
-    ours = method("magrpo").objective(given).loss
+    inputs = LossInputs(current, batch.behavior_logprobs, batch.generated_mask, batch.advantages)
+    ours = method("magrpo").objective(inputs).loss
     gradients = torch.autograd.grad(ours, [next(model.parameters())])
     assert ours.item() != 0.0 and gradients[0].abs().max() > 0

@@ -87,7 +87,7 @@ def set_loss(trainer: Any, ours: Objective) -> None:
 
 
 def their_inputs(batch: Batch, old: Tensor, reference: Tensor) -> dict[str, Tensor]:
-    """The batch as TRL wants it."""
+    """Return the batch in TRL's form."""
     real = batch.attention_mask[:, PROMPT:].long()
     return {
         "prompt_ids": batch.token_ids[:, :PROMPT],
@@ -109,28 +109,28 @@ def drifted(logprobs: Tensor, seed: int, size: float) -> Tensor:
 
 
 def cases() -> list[Any]:
-    """The configs TRL has a loss for, with the clip of each paper, with and without a KL."""
-    found: list[Case] = []
+    """Return the configs TRL has a loss for, with each paper's clip, with and without a KL."""
+    listed: list[Case] = []
     for low, high in (PAPER, WIDE):
         for kl in (0.0, 0.04):
             changed = {"epsilon": low, "epsilon_high": high, "beta": kl}
-            found += [(name, changed) for name in ("gspo", "gspo_token", "grpo", "dr_grpo")]
-    found.append(("grpo", {"average": "token"}))
+            listed += [(name, changed) for name in ("gspo", "gspo_token", "grpo", "dr_grpo")]
+    listed.append(("grpo", {"average": "token"}))
     return [
         pytest.param(
-            case, id=f"{case[0]}-{'-'.join(f'{key}={one}' for key, one in case[1].items())}"
+            case, id=f"{case[0]}-{'-'.join(f'{key}={value}' for key, value in case[1].items())}"
         )
-        for case in found
+        for case in listed
     ]
 
 
 def named(trainer: Any) -> str:
-    """What TRL calls the loss that is set."""
+    """Return TRL's name of the loss that is set."""
     return f"`{trainer.importance_sampling_level}`, `{trainer.loss_type}`"
 
 
 def shown(case: Case) -> str:
-    """What the table calls ours."""
+    """Return our name in the table."""
     return case[0] + (" by token" if "average" in case[1] else "")
 
 
@@ -185,7 +185,7 @@ def test_the_loss_and_its_gradient_in_the_parameters_equal_trls(
     batch = conversations(seed)
     set_loss(trainer, ours)
     model = trainer.model
-    parameters = [one for one in model.parameters() if one.requires_grad]
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     current = logprobs_of(model, batch)
     behaviour = drifted(current, seed, 6 * ours.epsilon_high)
     reference = drifted(current, seed + 100, 0.3)
@@ -206,4 +206,4 @@ def test_the_loss_and_its_gradient_in_the_parameters_equal_trls(
 
 def flat(gradients: tuple[Tensor, ...]) -> Tensor:
     """Gradients of all parameters in one row."""
-    return torch.cat([one.flatten() for one in gradients])
+    return torch.cat([tensor.flatten() for tensor in gradients])

@@ -40,7 +40,7 @@ PAPER, WIDE = (3e-4, 4e-4), (0.2, 0.28)
 AVERAGES = {"sequence": "seq-mean-token-mean", "token": "token-mean", "sum": "seq-mean-token-sum"}
 
 
-def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[Tensor, str]:
+def their_loss(ours: Objective, inputs: LossInputs, **batch_info: int) -> tuple[Tensor, str]:
     """verl's loss for what `ours` describes, and its name there."""
     kind = {"token": "vanilla", "none": "reinforce"}.get(ours.importance_sampling_level, "gspo")
     mode = AVERAGES[ours.average]
@@ -57,21 +57,21 @@ def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[T
         global_batch_info=batch_info,
     )
     shared = {
-        "log_prob": given.current_logprobs,
-        "advantages": given.advantages[:, None].expand_as(given.current_logprobs),
-        "response_mask": given.generated_mask.float(),
+        "log_prob": inputs.current_logprobs,
+        "advantages": inputs.advantages[:, None].expand_as(inputs.current_logprobs),
+        "response_mask": inputs.generated_mask.float(),
         "loss_agg_mode": mode,
         "config": config,
     }
     if kind == "reinforce":
-        loss, _ = core_algos.compute_policy_loss_reinforce(given.behavior_logprobs, **shared)
+        loss, _ = core_algos.compute_policy_loss_reinforce(inputs.behavior_logprobs, **shared)
     else:
-        loss, _ = core_algos.get_policy_loss_fn(kind)(given.behavior_logprobs, **shared)
+        loss, _ = core_algos.get_policy_loss_fn(kind)(inputs.behavior_logprobs, **shared)
     return loss, f"`{kind}`, `{mode}`"
 
 
 def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) -> LossInputs:
-    """A batch whose policy has moved on a little."""
+    """Return the inputs of a batch whose policy has changed a little."""
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn(batch.behavior_logprobs.shape, generator=draw)
     return LossInputs(
@@ -84,17 +84,17 @@ def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) 
 
 
 def cases() -> list[Any]:
-    """The configs verl has a loss for, with the clip of each paper where there is one."""
+    """Return the configs verl has a loss for, with the clip of each paper where there is one."""
     clipped = ("gspo", "gspo_token", "grpo", "dr_grpo", "reinforce_plus_plus")
-    found: list[tuple[str, dict[str, Any]]] = [
+    listed: list[tuple[str, dict[str, Any]]] = [
         (name, {"epsilon": low, "epsilon_high": high})
         for name in clipped
         for low, high in (PAPER, WIDE)
     ]
-    found += [(name, {}) for name in ("reinforce", "rloo", "rae")]
+    listed += [(name, {}) for name in ("reinforce", "rloo", "rae")]
     return [
         pytest.param(*case, id=f"{case[0]}-{'-'.join(map(str, case[1].values()))}")
-        for case in found
+        for case in listed
     ]
 
 
@@ -115,13 +115,13 @@ def test_the_loss_and_its_gradient_equal_verls(
     sequences = len(batch.advantages)
     stated = {"global_batch_size": sequences} if empty_rows == "counted" else {}
     left_out = ours.average != "token" and empty_rows == "left out"
-    given = random_inputs(
+    inputs = random_inputs(
         batch, seed, 6 * ours.epsilon_high, divisor=sequences - 1 if left_out else None
     )
-    theirs, called = their_loss(ours, given, **stated)
-    outputs = ours(given)
-    (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
-    (our_grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
+    theirs, called = their_loss(ours, inputs, **stated)
+    outputs = ours(inputs)
+    (their_grad,) = torch.autograd.grad(theirs, inputs.current_logprobs)
+    (our_grad,) = torch.autograd.grad(outputs.loss, inputs.current_logprobs)
     record(LIBRARY, name, called, "loss", seed, outputs.loss, theirs)
     record(LIBRARY, name, called, "gradient in log-probabilities", seed, our_grad, their_grad)
     assert ours.importance_sampling_level == "none" or 0 < outputs.metrics["clip_fraction"] < 1
@@ -140,9 +140,9 @@ def test_the_kl_estimate_equals_verls(
     conversations: Callable[[int], Batch], record: Callable[..., None], seed: int
 ) -> None:
     batch = conversations(seed)
-    given = random_inputs(batch, seed, 0.3, None)
+    inputs = random_inputs(batch, seed, 0.3, None)
     reference = batch.behavior_logprobs
-    theirs = core_algos.kl_penalty_forward(given.current_logprobs, reference, "low_var_kl")
+    theirs = core_algos.kl_penalty_forward(inputs.current_logprobs, reference, "low_var_kl")
     theirs = core_algos.agg_loss(
         theirs,
         batch.generated_mask.float(),
@@ -151,15 +151,15 @@ def test_the_kl_estimate_equals_verls(
     )
     ours = Objective(beta=1.0)(
         LossInputs(
-            given.current_logprobs,
-            given.behavior_logprobs,
-            given.generated_mask,
-            torch.zeros_like(given.advantages),
+            inputs.current_logprobs,
+            inputs.behavior_logprobs,
+            inputs.generated_mask,
+            torch.zeros_like(inputs.advantages),
             reference,
         )
     ).loss
-    (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
-    (our_grad,) = torch.autograd.grad(ours, given.current_logprobs)
+    (their_grad,) = torch.autograd.grad(theirs, inputs.current_logprobs)
+    (our_grad,) = torch.autograd.grad(ours, inputs.current_logprobs)
     row = (LIBRARY, "learner.objective.beta", "`low_var_kl`")
     record(*row, "loss", seed, ours, theirs)
     record(*row, "gradient in log-probabilities", seed, our_grad, their_grad)
@@ -219,23 +219,26 @@ def test_returns_whitened_over_an_update_equal_verls(
 ) -> None:
     ours = method("reinforce_plus_plus")
     assert ours.whiten
-    made = sequences_of(
+    sequences = sequences_of(
         Group("t", episodes(seed)),
         credit=credit(ours.credit),
         advantages=ours.advantages,
         unit=ours.unit,
     )
-    batch = collate(made, pad_id=0)
+    batch = collate(sequences, pad_id=0)
     mask = batch.generated_mask.float()
     # The reward arrives on the last generated token; without discount it reaches all before it.
-    last = torch.tensor([max(place for place, one in enumerate(s.generated) if one) for s in made])
+    places = [max(i for i, flag in enumerate(s.generated) if flag) for s in sequences]
+    last = torch.tensor(places)
     rewards = torch.zeros(mask.shape)
-    rewards[torch.arange(len(made)), last] = torch.tensor([one.return_to_go for one in made])
+    returns = [sequence.return_to_go for sequence in sequences]
+    rewards[torch.arange(len(sequences)), last] = torch.tensor(returns)
     config = pytest.importorskip("verl.trainer.config").AlgoConfig(gamma=1.0)
     theirs, _ = core_algos.ADV_ESTIMATOR_REGISTRY["reinforce_plus_plus"](
         token_level_rewards=rewards, response_mask=mask, config=config
     )
-    advantages = whitened([one.advantage for one in made], [sum(one.generated) for one in made])
+    lengths = [sum(sequence.generated) for sequence in sequences]
+    advantages = whitened([sequence.advantage for sequence in sequences], lengths)
     got = torch.tensor(advantages)[:, None] * mask
     called = "`reinforce_plus_plus`, gamma 1"
     record(LIBRARY, "reinforce_plus_plus", called, "advantages", seed, got, theirs)

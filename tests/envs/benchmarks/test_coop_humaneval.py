@@ -279,7 +279,7 @@ def test_gold_solutions_of_humaneval_as_main_pass_all_tests(step):
     failed = [t.details["id"] for t, task in zip(tasks, result, strict=True) if not task.solved]
     assert failed == []
     # Structure of main, syntax and tests; there is no auxiliary to cooperate with.
-    assert [one.value for one in result] == pytest.approx([0.6 + 0.5 + 1] * len(result))
+    assert [score.value for score in result] == pytest.approx([0.6 + 0.5 + 1] * len(result))
 
 
 # What CoopHumanEval/2 asks for by its docstring, in our own words: months come first.
@@ -319,7 +319,7 @@ def test_the_wrong_tests_of_coophumaneval_are_these_and_no_other():
     ]
     assert len(tasks) == 10
     for task in tasks:
-        exam, known = task.details["exam"], WRONG.get(task.details["id"], {})
+        exam, listed = task.details["exam"], WRONG.get(task.details["id"], {})
         code = exam.find(solutions[exam.name])
         sheets = [
             sandbox.Program(code, (test,), exam.called, helpers=exam.preamble)
@@ -330,4 +330,4 @@ def test_the_wrong_tests_of_coophumaneval_are_these_and_no_other():
             for test, verdict in zip(exam.tests, map(sandbox.run, sheets), strict=True)
             if not verdict.passed
         }
-        assert wrong == set(known), task.details["id"]
+        assert wrong == set(listed), task.details["id"]

@@ -53,7 +53,7 @@ def solved(tasks) -> list[bool]:
     """Check that the reference solution of each task, as main, passes all its tests."""
     with ThreadPoolExecutor(2) as threads:
         result = threads.map(lambda task: score(task, "", task.answer_text), tasks)
-        return [one.solved and one.value == pytest.approx(2.1) for one in result]
+        return [score.solved and score.value == pytest.approx(2.1) for score in result]
 
 
 def test_it_is_the_benchmark_of_its_name():

@@ -224,6 +224,6 @@ def test_the_contract_holds_and_random_talk_runs_no_program(information, no_sand
 def test_what_one_info_says_of_the_conditions_is_not_shared_with_another() -> None:
     env = envs.make("humaneval", tasks=2)
     _, infos = env.reset(seed=0)
-    one, other = (infos[agent]["conditions"] for agent in env.possible_agents[:2])
-    assert one == other == BENCHMARK.conditions()
-    assert one is not other
+    first, second = (infos[agent]["conditions"] for agent in env.possible_agents[:2])
+    assert first == second == BENCHMARK.conditions()
+    assert first is not second

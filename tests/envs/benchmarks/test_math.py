@@ -172,10 +172,10 @@ Pairs = list[tuple[Task, str]]
 
 
 def misjudged(tasks: tuple[Task, ...], step: int) -> tuple[Pairs, Pairs]:
-    """Rewritten answers that were not taken, and corrupted ones that were; every `step`th task."""
+    """Return rewritten answers that are refused, and corrupted ones that are taken."""
     chosen = [(read, tasks[index - 1].answer) for index, read in enumerate(tasks)][::step]
     right = [(read, new) for read, _ in chosen for new in dict.fromkeys(rewrites(read.answer))]
-    wrong = [(read, one) for read, other in chosen for one in different(read, other)]
+    wrong = [(read, new) for read, other in chosen for new in different(read, other)]
     return (
         [pair for pair, ok in zip(right, in_threads(right), strict=True) if not ok],
         [pair for pair, ok in zip(wrong, in_threads(wrong), strict=True) if ok],
@@ -184,7 +184,8 @@ def misjudged(tasks: tuple[Task, ...], step: int) -> tuple[Pairs, Pairs]:
 
 def different(read: Task, other: str) -> list[str]:
     """Return the corruptions of an answer that differ from it, at least three."""
-    results = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
+    texts = set(corruptions(read.answer, other))
+    results = {text for text in texts if plain(text) != plain(read.answer)}
     assert len(results) >= 3, read
     return sorted(results)
 
@@ -216,7 +217,7 @@ def rewrites(answer: str) -> Iterator[str]:
 def corruptions(answer: str, other: str) -> Iterator[str]:
     """Other answers that look like it; the answer of another row is the last."""
     yield re.sub(r"\d+", lambda result: str(int(result.group()) + 1), answer, count=1)
-    yield re.sub(r"\d(?=\D*$)", lambda found: found.group() + "7", answer)
+    yield re.sub(r"\d(?=\D*$)", lambda match: match.group() + "7", answer)
     yield f"{answer}+1"
     if plain(answer) != "0" and not re.match(r"0\D", answer) and "=" not in answer:
         yield answer[1:] if answer.startswith("-") else f"-{answer}"
@@ -325,9 +326,9 @@ def test_a_commitment_is_the_last_marked_answer_letter_for_letter() -> None:
 
 
 def test_generated_tasks_are_solved_by_their_own_commitment() -> None:
-    for made in BENCHMARK.generate(0, 200):
-        score = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.answer_text}"})
-        assert score.solved, made
+    for task in BENCHMARK.generate(0, 200):
+        score = BENCHMARK.score(task, {"solver_0": f"{task.solution} {task.answer_text}"})
+        assert score.solved, task
 
     with pytest.raises(UnknownNameError, match="Did you mean 'algebra'"):
         BENCHMARK.generate(0, 1, subjects="algebar")

@@ -84,8 +84,8 @@ def test_a_commitment_is_the_last_marked_colour_letter_for_letter() -> None:
 
 def test_rows_of_ones_own_are_read(tmp_path: Path) -> None:
     file = write(tmp_path / "own.jsonl", ROW, {**ROW, "relevant": [True, False]})
-    one, other = BENCHMARK.load(file)
-    assert one == Task("own/1", ROW["question"], tuple(ROW["statements"]), "red")
+    task, other = BENCHMARK.load(file)
+    assert task == Task("own/1", ROW["question"], tuple(ROW["statements"]), "red")
     assert (other.key, other.relevant) == ("own/2", (True, False))
 
 

@@ -87,9 +87,9 @@ def test_the_explanation_of_big_bench_can_be_dealt_as_facts(tmp_path: Path) -> N
 
 def test_an_examination_without_a_book_leaves_the_facts_of_the_original_out(tmp_path: Path) -> None:
     place = write(tmp_path / "own.jsonl", ORIGINAL)
-    (told,), (task,) = BENCHMARK.load(place, facts=True), BENCHMARK.load(place, facts=False)
-    assert (told,) == BENCHMARK.load(place)
-    assert task == replace(told, statements=(), relevant=())
+    (with_facts,), (task,) = BENCHMARK.load(place, facts=True), BENCHMARK.load(place, facts=False)
+    assert (with_facts,) == BENCHMARK.load(place)
+    assert task == replace(with_facts, statements=(), relevant=())
     # What is no fact does not become one.
     without = write(tmp_path / "without.jsonl", {**ORIGINAL, "facts": []})
     assert BENCHMARK.load(without, facts=True)[0].statements == ()

@@ -31,7 +31,7 @@ def signal(tasks: int = EPISODES, **channel: Any):
 
 
 def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping[str, Any]:
-    """One episode of a team that says the colour, or, where it codes, says nothing for red."""
+    """Play an episode of a team that says the color; one that codes is silent for red."""
     _, infos = env.reset(seed=seed, options={"task": key})
     task = env.tasks[key]
     word = "" if codes and task.answer == "red" else task.answer
@@ -41,11 +41,11 @@ def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping
     }
     observations, *_ = env.step(messages)
     text = observations["solver_0"]["text"]
-    answer = next((one for one in COLOURS if one in text), None)
+    answer = next((colour for colour in COLOURS if colour in text), None)
     if answer is None:
         # Who codes takes silence for red; what could not be heard was another colour.
-        told = "could not be heard" in text
-        answer = "red" if codes and not told else guess.choice(COLOURS[1:] if codes else COLOURS)
+        lost = "could not be heard" in text
+        answer = "red" if codes and not lost else guess.choice(COLOURS[1:] if codes else COLOURS)
     *_, infos = env.step({"solver_0": f"#### {answer}"})
     return infos["solver_0"]
 
@@ -84,8 +84,8 @@ def test_reliance_on_silence_is_exact():
 def test_a_perfect_channel_changes_nothing_and_measures_nothing():
     plain = envs.make("signal", split="evaluation", tasks=9, **SPLIT)
     for env in (plain, signal(9, lose=0.0, mark=True)):
-        told = play(env, 3, next(iter(env.tasks)), False, random.Random(0))
-        assert told["measures"].keys() == {"facts_told", "stated", "strict"}
+        infos = play(env, 3, next(iter(env.tasks)), False, random.Random(0))
+        assert infos["measures"].keys() == {"facts_told", "stated", "strict"}
         assert env.render() is None
 
 
@@ -94,9 +94,9 @@ def test_tasks_and_deals_are_those_of_any_other_channel(lose):
     env, plain = signal(50, lose=lose), signal(50)
     for seed in (5, None, None):
         _, infos = env.reset(seed=seed)
-        _, known = plain.reset(seed=seed)
+        _, infos = plain.reset(seed=seed)
         assert {a: (i["task"], i["share"]) for a, i in infos.items()} == {
-            a: (i["task"], i["share"]) for a, i in known.items()
+            a: (i["task"], i["share"]) for a, i in infos.items()
         }
 
 
@@ -170,9 +170,9 @@ def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
     def alike(per: str) -> float:
         sent = transmission(400, lose=0.5, per=per)
         rounds = [[Message("c_0", number, "x", 1)] for number in range(400)]
-        read = [sent.deliver(one, both, ()) for one in rounds]
+        read = [sent.deliver(text, both, ()) for text in rounds]
         assert sent.measures["lost_rate"] == pytest.approx(0.5, abs=0.1)
-        return sum(one["a_0"] == one["b_0"] for one in read) / 400
+        return sum(pair["a_0"] == pair["b_0"] for pair in read) / 400
 
     assert alike("message") == 1.0
     assert alike("listener") == pytest.approx(0.5, abs=0.1)

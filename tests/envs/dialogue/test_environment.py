@@ -128,9 +128,9 @@ def test_a_task_from_elsewhere_is_played_as_one_of_its_own(make_env, tasks):
     env, whole = make_env(tasks=tasks[1:], information="split"), make_env(information="split")
     brought = replace(fruit, key="elsewhere/fruit")
     observations, infos = env.reset(seed=3, options={"task": brought})
-    named, _ = whole.reset(seed=3, options={"task": "fruit"})
+    observations_by_name, _ = whole.reset(seed=3, options={"task": "fruit"})
     # Dealt alike, too: both draw once, whatever is named.
-    assert str(observations) == str(named)
+    assert str(observations) == str(observations_by_name)
     assert {info["task"] for info in infos.values()} == {"elsewhere/fruit"}
     *_, infos = env.step({"solver_0": "#7"})
     assert infos["solver_0"]["solved"] is True
@@ -169,8 +169,8 @@ def test_equal_seed_and_task_give_an_equal_deal_drawn_or_named(make_env):
     for seed in range(20):
         _, draws = make_env(information="split").reset(seed=seed)
         task = draws["solver_0"]["task"]
-        _, named = make_env(information="split").reset(seed=seed, options={"task": task})
-        assert named == draws
+        _, by_name = make_env(information="split").reset(seed=seed, options={"task": task})
+        assert by_name == draws
 
 
 def test_the_deal_changes_with_the_seed(make_env):
@@ -313,6 +313,6 @@ def test_a_list_of_one_topology_is_that_topology(make_env):
         observations = [env.reset(seed=1)[0]]
         while env.agents:
             observations.append(env.step({agent: f"I am {agent}" for agent in env.agents})[0])
-        return [{agent: one["text"] for agent, one in each.items()} for each in observations]
+        return [{agent: seen["text"] for agent, seen in each.items()} for each in observations]
 
     assert played(["ring"]) == played("ring")

@@ -101,8 +101,8 @@ def test_huge_caps_do_not_overflow(start):
     env = start(budget=Budget(message=10**12, agent=2**31, round=2**40, episode=2**31 - 1))
     observations, *_ = _say(env, "abc")
     # Own: 2**31 - 3. The round is whole again, more than int32 holds. Episode: 2**31 - 1 - 3.
-    left = [2**31 - 4, 2**31 - 3, UNLIMITED, 2**31 - 4]
-    assert observations["solver_0"]["tokens_left"].tolist() == left
+    expected = [2**31 - 4, 2**31 - 3, UNLIMITED, 2**31 - 4]
+    assert observations["solver_0"]["tokens_left"].tolist() == expected
 
 
 # Schedule

@@ -88,11 +88,11 @@ def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
         env.reset(seed=0, options={"task": key})
         shares = {a: " ".join(task.statements[i] for i in env.shares[a]) for a in env.agents}
         words = {a: rf"\boxed{{{text} 0}}" for a, text in shares.items()}
-        spoken = {a: len(env.tokenize(text)) for a, text in words.items()}
+        lengths = {a: len(env.tokenize(text)) for a, text in words.items()}
         paid = env.step(words)[1]
         for agent, reward in paid.items():
             # Of the whole box no more is free than `#### 0` takes, two tokens or three.
-            assert reward <= -0.01 * (spoken[agent] - 5)
+            assert reward <= -0.01 * (lengths[agent] - 5)
 
 
 def test_an_answer_is_free_once_an_episode(start):

@@ -69,7 +69,7 @@ def test_an_answering_agent_is_not_rated_as_informed_but_voters_are(start):
 
 
 def _facts_told(env, *rounds):
-    """What an episode of these rounds, each by agent, says of the facts that were told."""
+    """Play an episode of these rounds, each by agent, and return its share of told facts."""
     for message in rounds:
         *_, infos = env.step(message)
     assert env.agents == []
@@ -83,12 +83,12 @@ def test_an_episode_tells_at_its_end_how_many_of_the_useful_facts_their_holders_
     *_, infos = env.step({holder[0]: f"I know: {facts[0]}"})
     assert all("measures" not in info for info in infos.values())
     # Who has spoken may go on; what the solver repeats tells nobody's fact.
-    told = _facts_told(env, {"solver_0": f"{facts[2]} #5"})
-    assert told == dict.fromkeys(AGENTS, 1 / 2)
+    measured = _facts_told(env, {"solver_0": f"{facts[2]} #5"})
+    assert measured == dict.fromkeys(AGENTS, 1 / 2)
     env.reset(seed=0, options={"task": "fruit"})
     holder = {i: agent for agent, share in env.shares.items() for i in share}
-    told = _facts_told(env, {holder[0]: facts[0]}, {holder[2]: facts[2], "solver_0": "#5"})
-    assert told == dict.fromkeys(AGENTS, 1.0)
+    measured = _facts_told(env, {holder[0]: facts[0]}, {holder[2]: facts[2], "solver_0": "#5"})
+    assert measured == dict.fromkeys(AGENTS, 1.0)
 
 
 def test_what_was_told_is_left_out_where_nobody_knows_which_facts_are_useful(start):

@@ -229,7 +229,7 @@ def test_spending_the_budget_never_pays_more_than_answering(start):
         for agent, spent in pair[0].items():
             answered = pair[1][agent]
             assert spent["task_reward"] <= answered["task_reward"]
-            returns = [one["task_reward"] - one["charged"] for one in (spent, answered)]
+            returns = [info["task_reward"] - info["charged"] for info in (spent, answered)]
             assert returns[0] <= returns[1] + 1e-12
             less += returns[0] < returns[1] - 1e-12
     # The cases are there, and in some of them it pays less.

@@ -27,7 +27,7 @@ def test_an_unknown_role_names_the_nearest():
 
 
 def test_a_role_or_all_agents_answer():
-    results = [(one.by_role, one.joint) for one in map(roster, ("solver", "majority", "joint"))]
+    results = [(each.by_role, each.joint) for each in map(roster, ("solver", "majority", "joint"))]
     assert results == [(True, False), (False, False), (False, True)]
 
 
@@ -37,9 +37,9 @@ def test_statements_go_to_those_who_do_not_answer_if_there_are_any():
 
 
 def test_turns_follow_the_schedule_over_and_over():
-    one = roster(schedule=["helper", "solver"])
-    assert [one.in_turn("helper_0", index) for index in range(4)] == [True, False, True, False]
-    assert [one.in_turn("solver_1", index) for index in range(4)] == [False, True, False, True]
+    team = roster(schedule=["helper", "solver"])
+    assert [team.in_turn("helper_0", index) for index in range(4)] == [True, False, True, False]
+    assert [team.in_turn("solver_1", index) for index in range(4)] == [False, True, False, True]
 
 
 def test_a_schedule_in_which_nobody_can_answer_is_refused():

@@ -98,7 +98,7 @@ def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "part"),
     [
         ({}, 0.0),
         ({"helper_0": "Fact 0.", "helper_1": "Fact 1. Fact 5."}, 2 / 3),
@@ -110,10 +110,10 @@ def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
         ({"helper_0": "Fact 2. Fact 1. Fact 3.", "helper_2": "Fact 0. Fact 4."}, 0.0),
     ],
 )
-def test_facts_are_told_where_their_holder_says_them_word_for_word(task, message, told):
+def test_facts_are_told_where_their_holder_says_them_word_for_word(task, message, part):
     useful = replace(task, relevant=(True, True, False, True, False, False, False))
     shares = {"solver_0": (), "helper_0": (0, 2), "helper_1": (1, 3, 5), "helper_2": (4, 6)}
-    assert facts_told(useful, "split", shares, message) == pytest.approx(told)
+    assert facts_told(useful, "split", shares, message) == pytest.approx(part)
 
 
 def test_nobody_knows_what_was_told_of_facts_without_flags_or_where_all_read_all(task):

@@ -84,7 +84,7 @@ SQUARE = [[0, 1], [0, 0]]
 )
 def test_a_list_has_one_topology_for_each_round(topology, rounds):
     agents = ("a_0", "b_0")
-    assert hearing_by_round(topology, agents) == tuple(hearing(one, agents) for one in rounds)
+    assert hearing_by_round(topology, agents) == tuple(hearing(each, agents) for each in rounds)
 
 
 @pytest.mark.parametrize("wrong", [[], ["star", [0, 1]], [["star"]], [[0, 1]], ["star", 3]])

@@ -19,7 +19,7 @@ class Chat(TeamEnv):
     def __init__(self, **settings):
         budget = settings.pop("budget", Budget())
         roster = Roster.of({"a": 1, "b": 1}, "complete", "all", "majority", 3)
-        given = {
+        defaults = {
             "reward": None,
             "channel": None,
             "tokens_left": "all",
@@ -28,7 +28,7 @@ class Chat(TeamEnv):
             "render_mode": None,
         }
         rules = Rules(roster, 3, budget, priced=False)
-        super().__init__([Task("chat", "", (), "")], rules, **given | settings)
+        super().__init__([Task("chat", "", (), "")], rules, **defaults | settings)
 
     def _begin(self, generator):
         pass

@@ -42,15 +42,15 @@ def test_attributes_items_and_calls_are_passed_on():
 
 def test_handles_are_compared_by_the_program_and_plain_values_by_the_tests():
     link = Link(True, False)
-    one, other = Handle(link, 1, "Thing"), Handle(link, 2, "Thing")
-    assert one == other and not one < other
+    first, second = Handle(link, 1, "Thing"), Handle(link, 2, "Thing")
+    assert first == second and not first < second
     assert [name for name, *_ in link.asked] == ["eq", "lt"]
     # Nobody asks the program whether it equals 5.
-    assert (one == 5) is False and one != 5
+    assert (first == 5) is False and first != 5
     with pytest.raises(TypeError):
-        one + 5
+        first + 5
     with pytest.raises(TypeError):
-        assert one < 5
+        assert first < 5
     assert len(link.asked) == 2
 
 

@@ -29,15 +29,15 @@ def pool():
 
 
 def ask(pool: ProcessPool, text: str) -> str:
-    with pool.lend() as one:
-        return one.ask(text, 30)
+    with pool.lend() as process:
+        return process.ask(text, 30)
 
 
 def test_a_helper_answers_lines_and_tells_how_it_ended():
-    one = helper(ECHO)
-    assert one.ask("ab", 30) == "abab" and one.alive
-    one.end()
-    assert not one.alive
+    process = helper(ECHO)
+    assert process.ask("ab", 30) == "abab" and process.alive
+    process.end()
+    assert not process.alive
     ended = helper(ONCE)
     with pytest.raises(OSError, match="the process ended"):
         ended.ask("ab", 30)

@@ -225,8 +225,8 @@ def f(text):
 
 
 def test_without_landlock_a_root_in_memory_still_shows_no_other_files(monkeypatch):
-    made = wardens.root()
-    if made is None:
+    root = wardens.root()
+    if root is None:
         pytest.skip("nothing can be mounted here")
     patch = "from laconic.envs.sandbox import guards\nguards.landlock_version = lambda: 0\n"
     start = wardens._START.replace("from laconic", patch + "from laconic")

@@ -27,7 +27,7 @@ def decision(
 ) -> int:
     """Return the filter's verdict on a system call, by running its instructions one by one."""
     filled = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
-    seen = struct.pack("<IIQ6Q", number, ARCHITECTURES[machine], 0, *filled)
+    data = struct.pack("<IIQ6Q", number, ARCHITECTURES[machine], 0, *filled)
     instructions = syscalls.refusals(machine, own_pid, on_disk=on_disk)
     program = list(struct.iter_unpack("HBBI", instructions))
     at = loaded = 0
@@ -37,7 +37,7 @@ def decision(
             return value
         at += 1
         if code == 0x20:
-            loaded = struct.unpack_from("<I", seen, value)[0]
+            loaded = struct.unpack_from("<I", data, value)[0]
         else:
             holds = {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}
             at += if_true if holds[code] else if_false
@@ -237,7 +237,7 @@ def test_the_attack_does_mark_files_where_nothing_is_refused(tmp_path):
     assert {"chmod", "chown", "utime", "truncate", "fchmod", "futime"} <= set(
         names["f"](list(map(str, paths)))
     )
-    assert all(marks(path) != one for path, one in zip(paths, before, strict=True))
+    assert all(marks(path) != mark for path, mark in zip(paths, before, strict=True))
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "process"])

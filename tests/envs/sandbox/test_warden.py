@@ -29,8 +29,8 @@ def test_pieces_that_were_not_reached_have_failed():
 
 
 def test_the_first_failure_is_told_and_all_at_once_fail_together():
-    told = found(2, FAILED, {"result": False, "kind": "error", "message": "later"})
-    assert (told["outcome"], told["message"]) == ("failed", "AssertionError")
+    result = found(2, FAILED, {"result": False, "kind": "error", "message": "later"})
+    assert (result["outcome"], result["message"]) == ("failed", "AssertionError")
     all_at_once = {"result": False, "all": True, "kind": "error", "message": "SyntaxError"}
     assert found(3, all_at_once)["results"] == [False] * 3
 
@@ -55,7 +55,7 @@ def test_the_form_is_noted_and_a_late_end_is_a_time_out():
 @pytest.mark.skipif(not os.path.exists("/proc"), reason="standard input is polled")
 def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
     # A terminal at end of input would look like the caller's end.
-    kept, (silent, other) = os.dup(0), os.pipe()
+    stdin, (silent, other) = os.dup(0), os.pipe()
     os.dup2(silent, 0)
     try:
         source, sink = os.pipe()
@@ -69,9 +69,9 @@ def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
         watch(source, "", late, ())
         assert late.verdict()["outcome"] == "timeout"
     finally:
-        os.dup2(kept, 0)
-        for one in (kept, silent, other):
-            os.close(one)
+        os.dup2(stdin, 0)
+        for descriptor in (stdin, silent, other):
+            os.close(descriptor)
 
 
 class Used:

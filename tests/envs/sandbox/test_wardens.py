@@ -33,16 +33,16 @@ def test_a_job_is_graded_and_its_warden_is_kept():
 
 def test_a_warden_has_nothing_of_the_environment(monkeypatch):
     monkeypatch.setenv("SECRET", "9")
-    one = wardens.start()
-    environment = f"/proc/{one.pid}/environ"
+    warden = wardens.start()
+    environment = f"/proc/{warden.pid}/environ"
     try:
         with open(environment, encoding="utf-8") as file:
             assert "SECRET" not in file.read()
     except OSError:
         pass  # It has closed itself to others already.
-    assert one.alive
-    one.end()
-    assert not one.alive
+    assert warden.alive
+    warden.end()
+    assert not warden.alive
 
 
 def test_a_warden_that_does_not_answer_in_time_is_given_up(monkeypatch):

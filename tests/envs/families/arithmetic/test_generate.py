@@ -106,8 +106,8 @@ def test_distractors_stand_anywhere_and_chains_keep_their_order() -> None:
     days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
     for task in tasks:
         needed = facts(task)
-        told = [days.index(day) for text in needed for day in days if text.startswith(f"On {day},")]
-        assert told == sorted(told)
+        order = [days.index(d) for text in needed for d in days if text.startswith(f"On {d},")]
+        assert order == sorted(order)
 
 
 def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

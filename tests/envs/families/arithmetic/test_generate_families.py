@@ -28,8 +28,8 @@ NAMED = re.compile(rf"\b({'|'.join(PEOPLE)})\b")
 
 @pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
 def family(request: pytest.FixtureRequest) -> Family:
-    found: Family = request.param
-    return found
+    family: Family = request.param
+    return family
 
 
 def solved(problem: Problem) -> list[tuple[int, int, int]]:

@@ -23,7 +23,7 @@ def numbers(fact: str) -> list[Fraction]:
 
 
 def compared(words: str, other: Fraction) -> Fraction:
-    """`3 more than twice as many pens as Ann` where Ann has so many."""
+    """Work out `3 more than twice as many pens as Ann` from the number of Ann's pens."""
     count, sign, times = re.match(_COMPARED, words).groups()  # type: ignore[union-attr]
     assert count or times, words
     value = other * TIMES[times] if times else other
@@ -119,7 +119,7 @@ def trade(problem: Problem) -> Fraction:
 
 
 def days(problem: Problem) -> tuple[Fraction, list[str]]:
-    """The sum over days, each a number, a speed and a time, or compared with another day."""
+    """Add up days, each a number, a speed and a time, or compared with another day."""
     finished: dict[str, Fraction] = {}
     rest = []
     for fact in problem.facts:
@@ -166,7 +166,7 @@ READERS: list[tuple[Callable[[Random, int], Problem], Callable[[Problem], Fracti
 ]
 
 
-@pytest.mark.parametrize(("family", "read"), READERS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("family", "read"), READERS, ids=lambda value: value.__name__)
 @pytest.mark.parametrize("level", range(2, 9))
 def test_the_answer_is_what_the_sentences_say(
     family: Callable[[Random, int], Problem], read: Callable[[Problem], Fraction], level: int
@@ -176,7 +176,7 @@ def test_the_answer_is_what_the_sentences_say(
         assert read(problem) == int(problem.answer), problem
 
 
-@pytest.mark.parametrize("family", [family for family, _ in READERS], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("family", [family for family, _ in READERS], ids=lambda f: f.__name__)
 def test_numbers_stay_whole_and_small_enough_to_work_out(
     family: Callable[[Random, int], Problem],
 ) -> None:

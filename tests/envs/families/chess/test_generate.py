@@ -47,8 +47,9 @@ def test_the_sentences_that_matter_are_enough_and_none_is_too_many(level: Any) -
     for task in generate(2, 25, "train", level):
         needed = [s for s, flag in zip(task.statements, task.relevant, strict=True) if flag]
         assert mates(task, needed)
-        for one in needed:
-            assert not mates(task, [other for other in needed if other != one]), (task, one)
+        for sentence in needed:
+            rest = [other for other in needed if other != sentence]
+            assert not mates(task, rest), (task, sentence)
 
 
 def test_positions_are_set_up_to_level_3_and_played_above() -> None:

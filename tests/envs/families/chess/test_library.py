@@ -13,9 +13,9 @@ from laconic.envs.families.chess import library  # noqa: E402
 def test_without_the_library_it_is_said_where_it_comes_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = library.chess
+    module = library.chess
     with monkeypatch.context() as missing:
         missing.setitem(sys.modules, "chess", None)
         with pytest.raises(ImportError, match=r"pip install 'laconic\[chess\]'"):
             reload(library)
-    assert reload(library).chess is kept
+    assert reload(library).chess is module

@@ -11,7 +11,7 @@ from laconic.envs.families.coding.generate import NAMES, behavior, items
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def puzzles():
     """Three hundred functions of all levels."""
     return items(0, 300, "train")
 
@@ -20,9 +20,9 @@ def test_no_functions_may_be_asked_for():
     assert items(0, 0, "train") == ()
 
 
-def test_fewer_are_the_first_of_more(drawn):
-    assert items(0, 20, "train") == drawn[:20]
-    assert items(1, 20, "train") != drawn[:20]
+def test_fewer_are_the_first_of_more(puzzles):
+    assert items(0, 20, "train") == puzzles[:20]
+    assert items(1, 20, "train") != puzzles[:20]
 
 
 def test_training_and_evaluation_share_no_function():
@@ -39,8 +39,8 @@ def test_a_level_is_a_number_of_steps(level):
         assert len(item.statements) == level + 2
 
 
-def test_what_matters_is_the_steps_in_their_order_and_nothing_else(drawn):
-    for item in drawn:
+def test_what_matters_is_the_steps_in_their_order_and_nothing_else(puzzles):
+    for item in puzzles:
         own = [s for s, flag in zip(item.statements, item.relevant, strict=True) if flag]
         assert own == [
             f"Step {index} of {item.puzzle.name}: {step.words}."
@@ -50,24 +50,24 @@ def test_what_matters_is_the_steps_in_their_order_and_nothing_else(drawn):
         assert all(f" of {item.puzzle.name}:" not in statement for statement in others)
 
 
-def test_results_are_those_of_the_function_and_examples_are_no_tests(drawn):
-    for item in drawn:
+def test_results_are_those_of_the_function_and_examples_are_no_tests(puzzles):
+    for item in puzzles:
         pairs = (*item.puzzle.examples, *item.puzzle.tests)
         assert len(item.puzzle.examples) == 2 and len(item.puzzle.tests) >= 6
         assert len({repr(value) for value, _ in pairs}) == len(pairs)
         assert all(run(item.puzzle.chain, value) == result for value, result in pairs)
 
 
-def test_leaving_a_step_out_fails_a_test(drawn):
-    for item in drawn:
+def test_leaving_a_step_out_fails_a_test(puzzles):
+    for item in puzzles:
         for rest in shortened(item.puzzle.chain):
             assert any(run(rest, value) != result for value, result in item.puzzle.tests)
 
 
-def test_near_neighbours_fail_a_test(drawn):
+def test_near_neighbours_fail_a_test(puzzles):
     random = Random(5)
     near = caught = 0
-    for item in drawn:
+    for item in puzzles:
         for other in neighbors(item.puzzle.chain, random):
             if behavior(other) != behavior(item.puzzle.chain):
                 near += 1

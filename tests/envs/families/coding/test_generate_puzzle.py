@@ -18,24 +18,24 @@ def step(words: str, choice: object = None) -> Step:
 @pytest.mark.parametrize("seed", range(12))
 def test_examples_and_tests_are_right_and_apart(seed):
     random = Random(seed)
-    found = None
-    while found is None:
+    made_puzzle = None
+    while made_puzzle is None:
         chain = draw(random, 2)
-        found = puzzle("bab", chain, random)
-    assert len(found.examples) == 2 and len(found.tests) >= 6
-    for value, result in (*found.examples, *found.tests):
+        made_puzzle = puzzle("bab", chain, random)
+    assert len(made_puzzle.examples) == 2 and len(made_puzzle.tests) >= 6
+    for value, result in (*made_puzzle.examples, *made_puzzle.tests):
         assert run(chain, value) == result
-    examples = [repr(value) for value, _ in found.examples]
-    assert not set(examples) & {repr(value) for value, _ in found.tests}
+    examples = [repr(value) for value, _ in made_puzzle.examples]
+    assert not set(examples) & {repr(value) for value, _ in made_puzzle.tests}
 
 
 def test_a_neighbour_that_differs_fails_a_test():
     chain = (step("add $k to every number", 3), step("take the sum of the numbers"))
-    found = puzzle("bab", chain, Random(0))
-    assert found is not None
+    made_puzzle = puzzle("bab", chain, Random(0))
+    assert made_puzzle is not None
     for other in neighbors(chain, Random(0)):
         if behavior(other) != behavior(chain):
-            assert any(run(other, value) != result for value, result in found.tests)
+            assert any(run(other, value) != result for value, result in made_puzzle.tests)
 
 
 def test_steps_that_do_nothing_and_results_that_hardly_vary_make_no_puzzle():
@@ -48,6 +48,6 @@ def test_steps_that_do_nothing_and_results_that_hardly_vary_make_no_puzzle():
 
 
 def test_functions_that_do_the_same_behave_the_same():
-    one = (step("add $k", 2), step("add $k", 3))
-    assert behavior(one) == behavior((step("add $k", 5),))
-    assert behavior(one) != behavior((step("add $k", 6),))
+    steps = (step("add $k", 2), step("add $k", 3))
+    assert behavior(steps) == behavior((step("add $k", 5),))
+    assert behavior(steps) != behavior((step("add $k", 6),))

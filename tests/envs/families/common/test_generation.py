@@ -106,14 +106,14 @@ def test_a_seed_gives_the_same_draws_and_fewer_are_the_first() -> None:
 
 
 def test_the_content_of_a_problem_is_the_same_in_any_order_of_its_facts() -> None:
-    one, other = (Problem(facts, "C?", "D", "") for facts in (("B.", "A."), ("A.", "B.")))
-    assert one.content == other.content == "A.\nB.\nC?"
+    first, second = (Problem(facts, "C?", "D", "") for facts in (("B.", "A."), ("A.", "B.")))
+    assert first.content == second.content == "A.\nB.\nC?"
 
 
 def test_facts_are_told_in_any_order_unless_they_have_one() -> None:
     facts = tuple("ABCDEFGH")
-    told = Problem(facts, "?", "", "").ordered_facts(Random(0))
-    assert sorted(told) == list(facts) != told
+    order = Problem(facts, "?", "", "").ordered_facts(Random(0))
+    assert sorted(order) == list(facts) != order
     assert Problem(facts, "?", "", "", ordered=True).ordered_facts(Random(0)) == list(facts)
 
 
@@ -135,7 +135,7 @@ def test_distractors_are_flagged_wherever_they_go() -> None:
         statements, relevant = mix(Random(seed), ["A.", "B."], iter(["x", "y"]))
         assert sorted(statements) == ["A.", "B.", "x", "y"]
         flagged = zip(statements, relevant, strict=True)
-        assert [one for one, fact in flagged if fact] == ["A.", "B."]
+        assert [text for text, fact in flagged if fact] == ["A.", "B."]
 
 
 def test_two_distractors_are_never_about_the_same() -> None:

@@ -83,7 +83,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "words"),
     [
         (b"{'a': 1}", "expected one JSON object a line"),
         (b"question,answer", "expected one JSON object a line"),
@@ -95,13 +95,13 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
     ids=["quotes", "table", "depth", "list", "string", "bytes"],
 )
 def test_a_line_that_is_no_row_is_refused_with_its_number(
-    tmp_path: Path, line: bytes, said: str
+    tmp_path: Path, line: bytes, words: str
 ) -> None:
     file = tmp_path / "some.jsonl"
     file.write_bytes(b'{"a": 1}\n' + line + b"\n")
     message = refusal(file)
     assert f"{file}:2: " in message
-    assert said in message
+    assert words in message
     assert len(message) < 600
 
 
@@ -112,7 +112,7 @@ def test_a_packed_file_without_the_ending_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "words"),
     [
         (
             "test.parquet",
@@ -153,13 +153,13 @@ def test_a_packed_file_without_the_ending_is_recognised(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_another_format_is_named_with_what_to_do(
-    tmp_path: Path, name: str, content: bytes, said: str
+    tmp_path: Path, name: str, content: bytes, words: str
 ) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     message = refusal(file)
     assert message.startswith(f"{file}: expected JSON Lines in UTF-8; ")
-    assert said.format(file=file, lines=file.with_suffix(".jsonl")) in message
+    assert words.format(file=file, lines=file.with_suffix(".jsonl")) in message
     assert "\n" not in message
 
 

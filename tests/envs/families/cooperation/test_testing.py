@@ -11,12 +11,13 @@ EXAM = Exam("f", tuple(f"assert f({n}) == {n}" for n in range(6)), ("f",), secon
 
 
 def test_a_test_has_its_time_by_itself_and_all_that_of_five(monkeypatch):
-    given = []
+    calls = []
     passing = sandbox.Verdict((True,) * 6, "passed", "separate", "process")
-    monkeypatch.setattr(sandbox, "run", lambda program, limits: given.append(limits) or passing)
+    monkeypatch.setattr(sandbox, "run", lambda program, limits: calls.append(limits) or passing)
     assert run(EXAM, "def f(n):\n    return n\n") is passing
     # By the clock twice the processor time.
-    assert [(one.cpu_seconds, one.seconds, one.times) for one in given] == [(10.0, 20.0, 5)]
+    (limits,) = calls
+    assert (limits.cpu_seconds, limits.seconds, limits.times) == (10.0, 20.0, 5)
 
 
 def test_who_sleeps_is_not_asked_again():

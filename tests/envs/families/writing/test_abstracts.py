@@ -22,10 +22,10 @@ def test_the_best_drafts_fit_and_others_leave_out_or_repeat_what_they_are_said_t
         # The thresholds of the benchmark: 128 to 256 words.
         assert 128 <= spaced_words(whole) <= 256 and spaced_words(short) < 128
         assert longer == " ".join((*HISTORY, whole)) and whole.startswith(short)
-        told, bare, *cut, again = method(study)
-        assert again == f"{whole} {told}" and spaced_words(again) > 256
-        assert all(told.startswith(text) for text in cut)
-        assert len(connectives(whole, told)) > len(connectives(plain, bare))
+        full, bare, *cut, again = method(study)
+        assert again == f"{whole} {full}" and spaced_words(again) > 256
+        assert all(full.startswith(text) for text in cut)
+        assert len(connectives(whole, full)) > len(connectives(plain, bare))
 
 
 def test_everybody_reads_the_abstract_and_the_best_drafts_are_the_answer() -> None:

@@ -31,8 +31,8 @@ def values(name: str, task: Task) -> Mapping[tuple[int, int], float]:
     benchmark = envs.benchmark(name)
     first, second = benchmark.roles
     return {
-        (i, j): benchmark.score(task, {f"{first}_0": one, f"{second}_0": other}).value
-        for i, one in enumerate(task.drafts[first])
+        (i, j): benchmark.score(task, {f"{first}_0": draft, f"{second}_0": other}).value
+        for i, draft in enumerate(task.drafts[first])
         for j, other in enumerate(task.drafts[second])
     }
 
@@ -82,16 +82,16 @@ def test_a_post_of_a_higher_level_says_more_that_does_not_matter(
     longer = posts.generate(0, 200, "train", level)
     assert all(fewest <= spaced_words(task.question) <= most for task in longer)
     for task in longer:
-        said = " ".join(text for texts in task.drafts.values() for text in texts)
-        assert not any(aside in said for aside in posts.ASIDES)
+        text = " ".join(text for texts in task.drafts.values() for text in texts)
+        assert not any(aside in text for aside in posts.ASIDES)
         assert any(aside in task.question for aside in posts.ASIDES)
 
 
 def test_summaries_use_the_words_of_the_post() -> None:
     own = {"has", "first", "but", "so", "because", "yes", "own"}
     for task in tasks("tldr"):
-        said = {word for texts in task.drafts.values() for text in texts for word in words(text)}
-        assert said - set(words(task.question)) <= own
+        used = {word for texts in task.drafts.values() for text in texts for word in words(text)}
+        assert used - set(words(task.question)) <= own
 
 
 def test_an_abstract_has_the_length_of_one() -> None:

@@ -25,7 +25,7 @@ ALL_KINDS = " ".join(texts[0] for texts in CONNECTIVES.values())
 
 
 def made(words: int, different: int, characters: int = 0, own: str = "", common: int = 0) -> str:
-    """So many words of so many different ones, the first `common` of them not its own."""
+    """Make a text of some words, `different` of them different, `common` of those shared."""
     names = [f"{'' if i < common else own}a{i}" for i in range(different)]
     # The last word stands only at the end, so that drawing it out makes no further one.
     row = [names[i % (different - 1)] for i in range(words - 1)] + names[-1:]
@@ -144,9 +144,9 @@ def test_connectives_earn_by_their_kinds(levels: Levels, kinds: int, earned: flo
 def test_connectives_count_in_the_second_text_or_in_both() -> None:
     first, second = made(128, 30, 990, "p"), made(128, 62, 1580, "q")
     assert points(TLDR, f"{first} however", second)[0]["style"] == 0.0
-    one, other = made(128, 40, 990, "p"), made(128, 40, 1580, "q")
-    assert points(ARXIV, f"{one} however", other)[0]["style"] == pytest.approx(0.16)
-    assert points(ARXIV, f"{one} however", f"{other} first")[0]["style"] == pytest.approx(0.18)
+    first, second = made(128, 40, 990, "p"), made(128, 40, 1580, "q")
+    assert points(ARXIV, f"{first} however", second)[0]["style"] == pytest.approx(0.16)
+    assert points(ARXIV, f"{first} however", f"{second} first")[0]["style"] == pytest.approx(0.18)
 
 
 def test_no_words_but_stop_words_give_no_ratio() -> None:

@@ -38,7 +38,7 @@ QUESTIONS = {
         lambda died, made: int(made) <= int(died),
     ),
 }
-"""For each question the facts about person and thing that it joins, and what it asks of both."""
+"""Facts about person and thing that each question joins, and its test of both."""
 
 
 def read(sentence: str) -> tuple[str, ...]:

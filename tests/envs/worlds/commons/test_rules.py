@@ -237,11 +237,11 @@ def test_what_numeric_agents_choose_from_is_offered_when_it_makes_sense():
     world = Commons(talk_rounds=1)
     env = envs.make("commons", tasks=2, talk_rounds=1)
     env.reset(seed=0)
-    assert all(one.startswith("> catch") for one in env.offered("fisher_0"))
+    assert all(act.startswith("> catch") for act in env.offered("fisher_0"))
     env.step({})
-    assert env.offered("fisher_0") == {one for one in world.menu() if one.endswith("each.")}
+    assert env.offered("fisher_0") == {act for act in world.menu() if act.endswith("each.")}
     assert Commons(language="none").menu() == tuple(
-        one for one in world.menu() if one.startswith(">")
+        act for act in world.menu() if act.startswith(">")
     )
 
 

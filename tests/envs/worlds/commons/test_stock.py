@@ -55,7 +55,7 @@ def test_wishes_within_the_stock_are_granted_and_others_share_all_of_it(grant):
     for requested in ((60, 60), (100, 1, 0), (10**6, 10**6, 3), (1,) * 101):
         granted = grant(requested, 100, generator)
         assert sum(granted) == 100
-        assert all(0 <= got <= one for got, one in zip(granted, requested, strict=True))
+        assert all(0 <= got <= request for got, request in zip(granted, requested, strict=True))
 
 
 def test_proportional_shares_by_hand():
@@ -64,7 +64,7 @@ def test_proportional_shares_by_hand():
 
 
 def dealt(requested, stock, random):
-    """Units given one by one to who still wants some, in another way than the product's."""
+    """Give units one by one to agents that still want some, in another way than the product."""
     pool = list(requested)
     got = [0] * len(pool)
     while stock:
@@ -92,7 +92,7 @@ def test_the_lottery_follows_its_generator():
         for _ in range(2)
     ]
     assert twice[0] == twice[1]
-    assert len({tuple(one) for one in twice[0]}) > 1
+    assert len({tuple(units) for units in twice[0]}) > 1
 
 
 def test_the_gini_coefficient_by_hand():
@@ -171,7 +171,7 @@ def test_recorded_months_come_out_as_they_were():
             expected = dict(zip(env.possible_agents, row["wanted"].values(), strict=True))
             caught = dict(zip(env.possible_agents, row["caught"].values(), strict=True))
             assert env.world_state.stock == row["before"], run["run"]
-            env.step({agent: f"> catch {one:g}" for agent, one in expected.items()})
+            env.step({agent: f"> catch {units:g}" for agent, units in expected.items()})
             month = env.world_state.months[-1]
             assert (month.before, month.after) == (row["before"], row["after"])
             assert month.requested == expected

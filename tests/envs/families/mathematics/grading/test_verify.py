@@ -31,7 +31,7 @@ def test_expressions(gold: str, answer: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("answer", "other", "expected"),
     [
         ("x^2-9", r"\frac{2(x^2-9)}{2}", True),
         ("x^2-9", "(x^2-9)^1+0", True),
@@ -47,5 +47,5 @@ def test_expressions(gold: str, answer: str, expected: bool) -> None:
         (r"\frac{", "x", False),
     ],
 )
-def test_forms(one: str, other: str, expected: bool) -> None:
-    assert same_form(one, other) is expected
+def test_forms(answer: str, other: str, expected: bool) -> None:
+    assert same_form(answer, other) is expected

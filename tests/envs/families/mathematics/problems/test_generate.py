@@ -196,7 +196,7 @@ def value(latex: str) -> float:
     return float(eval(python, {"PI": pi}))
 
 
-@pytest.mark.parametrize(("question", "expected"), CHECKS, ids=[one[0] for one in CHECKS])
+@pytest.mark.parametrize(("question", "expected"), CHECKS, ids=[check[0] for check in CHECKS])
 def test_answers_are_what_their_conditions_give(
     question: str, expected: Callable[..., float]
 ) -> None:
@@ -213,12 +213,12 @@ def test_answers_are_what_their_conditions_give(
 def test_orders_and_choices_are_counted_one_by_one() -> None:
     orders = 0
     for task in generate(1, 60, "train", 2, "counting"):
-        taken, had = sorted(numbers(task))
+        chosen, had = sorted(numbers(task))
         if "one after the other" in task.text:
             orders += 1
-            assert int(task.answer) == sum(1 for _ in permutations(range(had), taken))
+            assert int(task.answer) == sum(1 for _ in permutations(range(had), chosen))
         else:
-            assert int(task.answer) == sum(1 for _ in combinations(range(had), taken))
+            assert int(task.answer) == sum(1 for _ in combinations(range(had), chosen))
     assert 20 <= orders <= 40
 
 
