@@ -23,7 +23,7 @@ time.sleep(3)
 
 
 def test_operators_calls_and_numbers_are_changed_and_nothing_else() -> None:
-    changes = {(one.line, one.old, one.new) for one in mutants_of(SOURCE)}
+    changes = {(mutant.line, mutant.old, mutant.new) for mutant in mutants_of(SOURCE)}
     assert changes == {
         (4, "not ", ""),
         (4, "or", "and"),
@@ -39,7 +39,7 @@ def test_operators_calls_and_numbers_are_changed_and_nothing_else() -> None:
 
 
 def test_a_mutant_changes_its_place_alone() -> None:
-    (mutant,) = (one for one in mutants_of(SOURCE) if one.old == "any")
+    (mutant,) = (mutant for mutant in mutants_of(SOURCE) if mutant.old == "any")
     before, after = SOURCE.splitlines(), mutant.apply(SOURCE).splitlines()
     assert [place for place in range(6) if before[place] != after[place]] == [5]
     assert after[5] == "    return all(one > 0.5 for one in value) and value is not None"
@@ -48,7 +48,7 @@ def test_a_mutant_changes_its_place_alone() -> None:
 def test_a_draw_is_a_function_of_its_seed_and_takes_a_line_once(project: Path) -> None:
     mutants = mutation.drawn(2, 0, project)
     assert mutants == mutation.drawn(2, 0, project)
-    assert len({one.line for one in mutants}) == 2
+    assert len({mutant.line for mutant in mutants}) == 2
     assert len(mutation.drawn(99, 0, project)) == 3
 
 

@@ -41,7 +41,7 @@ MATH_WRONG = math_wrong.WRONG | math_styles.WRONG
 MOST = 0.005
 """The share of a benchmark's right messages, and of its wrong ones, that may be misjudged."""
 SAMPLED = 5
-"""Of so many rows math-verify is put to one, for it is slow."""
+"""One row in this number is given to math-verify, which is slow."""
 _LONGEST_COPY = 120
 _FORMULA = re.compile(r"\$([^$]+)\$|\\\[(.+?)\\\]", re.DOTALL)
 _LAYOUT = re.compile(r"\s|\\left|\\right")
@@ -87,7 +87,7 @@ class Case:
 
 
 def cases(data: Path, step: int = 1) -> Iterator[Case]:
-    """All messages, in the order of rows; each is drawn from those of its family."""
+    """Yield all messages, in the order of rows; each is drawn from those of its family."""
     for name in ("math", "math500"):
         for task in envs.benchmark("math").load(data / name)[::step]:
             yield from of_math(task)
@@ -98,21 +98,22 @@ def cases(data: Path, step: int = 1) -> Iterator[Case]:
 
 
 def of_math(task: envs.Task, every: bool = False) -> Iterator[Case]:
-    """The messages of one problem of MATH; of each family one, or every one."""
+    """Yield the messages of one problem of MATH: one of each family, or all."""
     gold = Gold(task.answer, task.text, copies(task))
     for right, families in ((True, MATH_EQUAL), (False, MATH_WRONG)):
-        for family, made in families.items():
-            forms = [one for one in made(gold) if not (right and _stands_in(one, task.text))]
+        for family, reform in families.items():
+            texts = reform(gold)
+            forms = [form for form in texts if not (right and _stands_in(form, task.text))]
             for form in forms if every else _drawn(forms, f"{task.key} {family}"):
                 message = rf"So it is \boxed{{{form}}}."
                 yield Case("math", family, right, task.answer, task.text, message)
 
 
 def of_gsm8k(task: envs.Task, every: bool = False) -> Iterator[Case]:
-    """The messages of one problem of GSM8K; of each family one, or every one."""
+    """Yield the messages of one problem of GSM8K: one of each family, or all."""
     for right, families in ((True, number_forms.EQUAL), (False, number_forms.WRONG)):
-        for family, made in families.items():
-            forms = [*made(int(task.answer))]
+        for family, reform in families.items():
+            forms = [*reform(int(task.answer))]
             for message in forms if every else _drawn(forms, f"{task.key} {family}"):
                 yield Case("gsm8k", family, right, task.answer, task.text, message)
 
@@ -122,8 +123,8 @@ def copies(task: envs.Task) -> tuple[str, ...]:
 
     That is another form in letters, and a number that is not written more shortly.
     """
-    value, wanted = expression(task.answer), _LAYOUT.sub("", task.answer)
-    formulas = ["".join(one) for one in _FORMULA.findall(task.text)]
+    value, answer = expression(task.answer), _LAYOUT.sub("", task.answer)
+    formulas = ["".join(groups) for groups in _FORMULA.findall(task.text)]
     sides = {side.strip(" .,?") for formula in formulas for side in formula.split("=")}
     return tuple(
         side
@@ -132,7 +133,7 @@ def copies(task: envs.Task) -> tuple[str, ...]:
         and value is not None
         and (worked := expression(side)) is not None
         and (
-            worked != value or len(wanted) <= len(bare := _LAYOUT.sub("", side)) and bare != wanted
+            worked != value or len(answer) <= len(bare := _LAYOUT.sub("", side)) and bare != answer
         )
         and number(side) is None
         and agree(worked, value)
@@ -140,13 +141,13 @@ def copies(task: envs.Task) -> tuple[str, ...]:
 
 
 def ours(case: Case) -> bool:
-    """The verdict of our benchmark."""
+    """Return the verdict of our benchmark."""
     task = envs.Task("own", case.problem, (), case.reference)
     return envs.benchmark(case.benchmark).score(task, {"solver_0": case.message}).solved
 
 
 def theirs(case: Case) -> bool:
-    """The verdict of math-verify with its own defaults."""
+    """Return the verdict of math-verify with its own defaults."""
     from math_verify import parse, verify
 
     logging.disable(logging.CRITICAL)
@@ -154,7 +155,7 @@ def theirs(case: Case) -> bool:
 
 
 def sampled(case: Case) -> bool:
-    """Whether math-verify is put to a case: all messages of a row are, or none."""
+    """Return whether math-verify judges a case: it judges all messages of a row, or none."""
     return zlib.crc32(f"{case.reference} {case.problem}".encode()) % SAMPLED == 0
 
 
@@ -166,14 +167,14 @@ def _reference(answer: str) -> list[object]:
 
 
 def page(
-    found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], step: int = 1
+    messages: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], step: int = 1
 ) -> str:
     """Return the page: per kind and benchmark the messages and the shares of misjudged ones.
 
     Args:
-        found: the messages.
-        verdicts: by grader what it said of each message; None where it was not asked.
-        step: of so many rows one was taken.
+        messages: the messages.
+        verdicts: verdicts of each grader, one per message; None where it was not asked.
+        step: one row in this number was taken.
     """
     rows = "Every real test row at hand" if step == 1 else f"One real test row in {step}"
     own = len(math_styles.OWN_ANSWERS)
@@ -181,45 +182,45 @@ def page(
     for right, title in ((True, "Equal, and refused"), (False, "Wrong, and accepted")):
         text += f"\n## {title}\n\n| benchmark | messages | {' | '.join(verdicts)} |\n"
         text += "|---|---|" + "---|" * len(verdicts) + "\n"
-        for benchmark, family, count, shares in families(found, verdicts, right):
+        for benchmark, family, count, shares in families(messages, verdicts, right):
             if family in ("", "all"):
                 text += f"| {benchmark} | {count} | {' | '.join(shares)} |\n"
     return text + NOTES
 
 
-def table(found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]]) -> str:
+def table(messages: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]]) -> str:
     """Return the shares of all families as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["kind", "benchmark", "family", "messages", *verdicts])
     for right, kind in ((True, "equal"), (False, "wrong")):
-        for benchmark, family, count, shares in families(found, verdicts, right):
+        for benchmark, family, count, shares in families(messages, verdicts, right):
             writer.writerow([kind, benchmark.strip("*`"), family, count, *shares])
     return text.getvalue()
 
 
 def families(
-    found: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], right: bool
+    messages: Sequence[Case], verdicts: Mapping[str, Sequence[bool | None]], right: bool
 ) -> Iterator[tuple[str, str, int, list[str]]]:
     """Yield benchmark, family, number of messages and shares of misjudged ones, sums first."""
     groups: dict[tuple[str, str], list[int]] = {}
-    for index, case in enumerate(found):
+    for index, case in enumerate(messages):
         if case.right == right:
             name = f"`{case.benchmark}`"
             for group in (("**all**", ""), (name, "all"), (name, case.family)):
                 groups.setdefault(group, []).append(index)
     for (benchmark, family), members in groups.items():
-        rates = [_misjudged(found, one, members) for one in verdicts.values()]
+        rates = [_misjudged(messages, each, members) for each in verdicts.values()]
         shares = ["-" if rate is None else f"{rate:.2%}" for rate in rates]
         yield benchmark, family, len(members), shares
 
 
 def _misjudged(
-    found: Sequence[Case], verdicts: Sequence[bool | None], members: Sequence[int]
+    messages: Sequence[Case], verdicts: Sequence[bool | None], members: Sequence[int]
 ) -> float | None:
-    """The share of misjudged messages among those that were judged; None where none was."""
+    """Return the share of misjudged messages among the judged ones; None if there are none."""
     judged = [index for index in members if verdicts[index] is not None]
-    wrong = sum(verdicts[index] != found[index].right for index in judged)
+    wrong = sum(verdicts[index] != messages[index].right for index in judged)
     return wrong / len(judged) if judged else None
 
 
@@ -229,32 +230,32 @@ def _drawn(forms: Sequence[str], key: str) -> Sequence[str]:
 
 
 def _stands_in(form: str, problem: str) -> bool:
-    """Whether an equal form is the problem's own, which is no answer."""
+    """Return whether an equal form is the problem's own, which is no answer."""
     bare = _LAYOUT.sub("", form)
     return len(bare) > 4 and bare in _LAYOUT.sub("", problem)
 
 
 def main(data: Path, target: Path, step: int = 1) -> int:
     """Measure both, write the page; 1 where ours misjudges more than it may."""
-    found = list(cases(data, step))
+    messages = list(cases(data, step))
     with ProcessPoolExecutor() as pool:
-        said = iter(pool.map(theirs, filter(sampled, found), chunksize=64))
+        answers = iter(pool.map(theirs, filter(sampled, messages), chunksize=64))
         verdicts: dict[str, list[bool | None]] = {
-            "ours": list(pool.map(ours, found, chunksize=64)),
-            "math-verify": [next(said) if sampled(case) else None for case in found],
+            "ours": list(pool.map(ours, messages, chunksize=64)),
+            "math-verify": [next(answers) if sampled(case) else None for case in messages],
         }
-    target.write_text(page(found, verdicts, step), encoding="utf-8")
-    (target.parent / "evidence" / "graders.csv").write_text(table(found, verdicts), "utf-8")
-    judged = zip(found, verdicts["ours"], strict=True)
+    target.write_text(page(messages, verdicts, step), encoding="utf-8")
+    (target.parent / "evidence" / "graders.csv").write_text(table(messages, verdicts), "utf-8")
+    judged = zip(messages, verdicts["ours"], strict=True)
     wrong = [case for case, verdict in judged if verdict != case.right]
     for case in wrong:
         print(f"{case.benchmark}, {case.family}: {case.message!r} for {case.reference!r}")
-    return int(not within_bars(found, wrong))
+    return int(not within_bars(messages, wrong))
 
 
-def within_bars(found: Sequence[Case], wrong: Sequence[Case]) -> bool:
-    """Whether few enough right and wrong messages of each benchmark are misjudged."""
-    kinds = Counter((case.benchmark, case.right) for case in found)
+def within_bars(messages: Sequence[Case], wrong: Sequence[Case]) -> bool:
+    """Return whether few enough right and wrong messages of each benchmark are misjudged."""
+    kinds = Counter((case.benchmark, case.right) for case in messages)
     bad = Counter((case.benchmark, case.right) for case in wrong)
     return all(bad[kind] <= MOST * count for kind, count in kinds.items())
 

@@ -56,33 +56,33 @@ def table() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def found(table: ModuleType) -> list:
-    """Every form of every row."""
-    made = [Task(f"own/{place}", asked, (), gold) for place, (asked, gold) in enumerate(ROWS)]
-    cases = [case for task in made for case in table.of_math(task, every=True)]
+def messages(table: ModuleType) -> list:
+    """Return every form of every row."""
+    tasks = [Task(f"own/{place}", text, (), gold) for place, (text, gold) in enumerate(ROWS)]
+    cases = [case for task in tasks for case in table.of_math(task, every=True)]
     for value in (18, -4, 95200):
         cases += table.of_gsm8k(Task(f"sum/{value}", "How many?", (), str(value)), every=True)
     return cases
 
 
-def test_every_family_has_members_here(found: list, table: ModuleType) -> None:
-    made = [
+def test_every_family_has_members_here(messages: list, table: ModuleType) -> None:
+    kinds = [
         ("math", True, table.MATH_EQUAL),
         ("math", False, table.MATH_WRONG),
         ("gsm8k", True, number_forms.EQUAL),
         ("gsm8k", False, number_forms.WRONG),
     ]
-    for benchmark, right, families in made:
-        seen = {c.family for c in found if (c.benchmark, c.right) == (benchmark, right)}
-        assert seen == set(families)
+    for benchmark, right, families in kinds:
+        cases = [case for case in messages if (case.benchmark, case.right) == (benchmark, right)]
+        assert {case.family for case in cases} == set(families)
         assert len(families) == (16 if benchmark == "math" else 12)
 
 
 @pytest.mark.parametrize("benchmark", ["math", "gsm8k"])
 def test_equal_forms_are_taken_and_wrong_ones_refused(
-    found: list, table: ModuleType, benchmark: str
+    messages: list, table: ModuleType, benchmark: str
 ) -> None:
-    chosen = [case for case in found if case.benchmark == benchmark]
+    chosen = [case for case in messages if case.benchmark == benchmark]
     assert [case for case in chosen if table.ours(case) != case.right] == []
 
 
@@ -111,10 +111,10 @@ def test_each_benchmark_has_its_own_bar(table: ModuleType) -> None:
     def case(benchmark: str, right: bool) -> object:
         return table.Case(benchmark, "layout", right, "1", "?", "1")
 
-    found = [case("math", True)] * 400 + [case("gsm8k", True)] * 4000
-    assert table.within_bars(found, [case("math", True)] * 2)
-    assert not table.within_bars(found, [case("math", True)] * 3)
-    assert table.within_bars(found, [])
+    messages = [case("math", True)] * 400 + [case("gsm8k", True)] * 4000
+    assert table.within_bars(messages, [case("math", True)] * 2)
+    assert not table.within_bars(messages, [case("math", True)] * 3)
+    assert table.within_bars(messages, [])
 
 
 @pytest.mark.parametrize(

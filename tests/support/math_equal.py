@@ -29,8 +29,8 @@ def layout(gold: Gold) -> Iterator[str]:
         yield re.sub(r"\\[dt]?frac", r"\\tfrac", answer)
     if re.search(r"[-+=,](?![^{]*\})", answer) and not number(answer) and "," not in answer:
         yield re.sub(r"(?<=\w)([-+=])(?=\w)", r" \1 ", answer)
-    if found := pair(answer):
-        opening, entries, closing = found
+    if bounded := pair(answer):
+        opening, entries, closing = bounded
         yield rf"\left{opening}\, " + r" ,\; ".join(entries) + rf" \right{closing}"
         yield opening + ",".join(entries) + closing
 
@@ -63,24 +63,24 @@ def written_number(gold: Gold) -> Iterator[str]:
 def units(gold: Gold) -> Iterator[str]:
     """Units named, spelled otherwise, or left out."""
     answer = gold.answer
-    if found := re.fullmatch(r"(-?[0-9.]+)\^\\circ", answer):
-        yield found[1]
-        yield f"{found[1]}^{{\\circ}}"
+    if match := re.fullmatch(r"(-?[0-9.]+)\^\\circ", answer):
+        yield match[1]
+        yield f"{match[1]}^{{\\circ}}"
         yield f"{{{answer}}}"
-        yield rf"{found[1]} \text{{ degrees}}"
-        yield f"{found[1]}°"
-        yield f"{found[1]} degrees"
-    elif found := re.fullmatch(r"([0-9.]+)\s*\\%", answer):
-        yield found[1]
-        yield f"{found[1]}%"
-        yield rf"{found[1]} \text{{ percent}}"
-        yield rf"{found[1]} \%"
-    elif found := re.fullmatch(r"\\\$\s*([0-9.]+)", answer):
-        yield found[1]
-        yield f"${found[1]}"
-        yield rf"{found[1]} \text{{ dollars}}"
-    elif found := UNIT.fullmatch(answer):
-        value, unit, power = found[1], found[2].strip(), found[3] or ""
+        yield rf"{match[1]} \text{{ degrees}}"
+        yield f"{match[1]}°"
+        yield f"{match[1]} degrees"
+    elif match := re.fullmatch(r"([0-9.]+)\s*\\%", answer):
+        yield match[1]
+        yield f"{match[1]}%"
+        yield rf"{match[1]} \text{{ percent}}"
+        yield rf"{match[1]} \%"
+    elif match := re.fullmatch(r"\\\$\s*([0-9.]+)", answer):
+        yield match[1]
+        yield f"${match[1]}"
+        yield rf"{match[1]} \text{{ dollars}}"
+    elif match := UNIT.fullmatch(answer):
+        value, unit, power = match[1], match[2].strip(), match[3] or ""
         yield value
         yield rf"{value}\ \mathrm{{{unit.replace(' ', '~')}}}{power}"
         yield rf"{value} \, \text{{{unit}}}{power}"
@@ -104,9 +104,9 @@ def grouping(gold: Gold) -> Iterator[str]:
 def reordered(gold: Gold) -> Iterator[str]:
     """Terms of a sum, factors of a product, members of a list and of a union in another order."""
     answer = gold.answer
-    if len(found := terms(answer)) > 1 and expression(answer) is not None:
-        first = found[0] if found[0][0] in "+-" else "+" + found[0]
-        for turned in ([*found[1:], first], [*reversed([first, *found[1:]])]):
+    if len(summands := terms(answer)) > 1 and expression(answer) is not None:
+        first = summands[0] if summands[0][0] in "+-" else "+" + summands[0]
+        for turned in ([*summands[1:], first], [*reversed([first, *summands[1:]])]):
             yield "".join(turned).removeprefix("+")
     factors = re.fullmatch(r"(\([^()]*\))(\([^()]*\))", answer)
     if factors:
@@ -117,7 +117,9 @@ def reordered(gold: Gold) -> Iterator[str]:
         yield rf"{product[2]} \cdot {product[1]}"
         yield rf"{product[1]} \cdot {product[2]}"
     members = parts(answer)
-    if len(members) > 1 and all(expression(one) is not None or number(one) for one in members):
+    if len(members) > 1 and all(
+        expression(member) is not None or number(member) for member in members
+    ):
         yield ", ".join(reversed(members))
         yield r"\{" + ", ".join(members[1:] + members[:1]) + r"\}"
         yield r" \text{ and } ".join(members) if len(members) == 2 else ",".join(members)
@@ -128,25 +130,25 @@ def reordered(gold: Gold) -> Iterator[str]:
 def roots(gold: Gold) -> Iterator[str]:
     """Roots as powers, with the factor under them, with a rational numerator or denominator."""
     answer = gold.answer
-    if found := re.fullmatch(r"(-?)([0-9]*)\s*\\sqrt\{?([0-9]+)\}?", answer):
-        sign, factor, inside = found[1], int(found[2] or 1), int(found[3])
-        yield rf"{sign}{found[2]}\sqrt {{{inside}}}"
+    if match := re.fullmatch(r"(-?)([0-9]*)\s*\\sqrt\{?([0-9]+)\}?", answer):
+        sign, factor, inside = match[1], int(match[2] or 1), int(match[3])
+        yield rf"{sign}{match[2]}\sqrt {{{inside}}}"
         if factor > 1:
             yield rf"{sign}\sqrt{{{factor * factor * inside}}}"
             yield rf"{sign}{factor}*\sqrt{{{inside}}}"
             yield f"{sign}{factor}sqrt({inside})"
-        before = rf"{factor} \cdot " if found[2] else ""
+        before = rf"{factor} \cdot " if match[2] else ""
         yield rf"{sign}{before}{inside}^{{1/2}}"
         yield rf"{sign}\frac{{{factor * inside}}}{{\sqrt{{{inside}}}}}"
-    elif found := re.fullmatch(r"\\frac\{([0-9]*)\\sqrt\{([0-9]+)\}\}\{([0-9]+)\}", answer):
-        factor, inside, below = int(found[1] or 1), int(found[2]), int(found[3])
+    elif match := re.fullmatch(r"\\frac\{([0-9]*)\\sqrt\{([0-9]+)\}\}\{([0-9]+)\}", answer):
+        factor, inside, below = int(match[1] or 1), int(match[2]), int(match[3])
         yield rf"\frac{{{factor * inside}}}{{{below}\sqrt{{{inside}}}}}"
         yield rf"\frac{{{factor}}}{{{below}}}\sqrt{{{inside}}}"
-        yield rf"{found[1]}\sqrt{{{inside}}}/{below}"
-    elif found := re.fullmatch(r"([0-9]+)\s*\\pi", answer):
-        yield rf"\pi \cdot {found[1]}"
-        yield f"{found[1]}π"
-        yield f"{found[1]}*pi"
+        yield rf"{match[1]}\sqrt{{{inside}}}/{below}"
+    elif match := re.fullmatch(r"([0-9]+)\s*\\pi", answer):
+        yield rf"\pi \cdot {match[1]}"
+        yield f"{match[1]}π"
+        yield f"{match[1]}*pi"
 
 
 def algebra(gold: Gold) -> Iterator[str]:
@@ -154,22 +156,28 @@ def algebra(gold: Gold) -> Iterator[str]:
     value = expression(gold.answer)
     if value is None or value.is_number and not value.has(sympy.sqrt(2).func) or value.is_Rational:
         return
-    made = [sympy.expand(value), sympy.factor(value), sympy.together(value)]
+    forms = [sympy.expand(value), sympy.factor(value), sympy.together(value)]
     if not value.is_number:
-        made.append(sympy.collect(sympy.expand(value), sorted(value.free_symbols, key=str)[0]))
+        forms.append(sympy.collect(sympy.expand(value), sorted(value.free_symbols, key=str)[0]))
     # Where the problem asks for another form, its own is no answer.
-    asked = [expression(copy) for copy in gold.copies]
-    for form in dict.fromkeys(made):
-        if form not in asked and sympy.latex(form).replace(" ", "") != gold.answer.replace(" ", ""):
+    copied = [expression(copy) for copy in gold.copies]
+    for form in dict.fromkeys(forms):
+        if form not in copied and sympy.latex(form).replace(" ", "") != gold.answer.replace(
+            " ", ""
+        ):
             yield sympy.latex(form)
 
 
 def spelled(gold: Gold) -> Iterator[str]:
     """Named, as an inequality, as plain words, in other brackets, with the sides exchanged."""
     answer = gold.answer
-    found = pair(answer)
-    if found and (found[0] + found[2] != "()" or r"\infty" in answer) and len(found[1]) == 2:
-        yield from _inequalities(*found)
+    bounded = pair(answer)
+    if (
+        bounded
+        and (bounded[0] + bounded[2] != "()" or r"\infty" in answer)
+        and len(bounded[1]) == 2
+    ):
+        yield from _inequalities(*bounded)
     elif re.fullmatch(r"\\text\{[A-Za-z ]+\}", answer):
         yield answer[6:-1]
         yield answer[6:-1].lower()

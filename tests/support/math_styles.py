@@ -104,10 +104,10 @@ def and_or(gold: Gold) -> Iterator[str]:
         yield first + joint + last
     yield from (f"{first}, and {last}", f"{first} and {last}", rf"{first} \; \text{{or}} \; {last}")
     if all(number(member) is not None for member in members):
-        named = [f"x = {member}" for member in members]
-        yield r" \text{ or } ".join(named)
-        yield ", ".join(named[:-1]) + r", \text{ or } " + named[-1]
-        yield r" \lor ".join(named)
+        equations = [f"x = {member}" for member in members]
+        yield r" \text{ or } ".join(equations)
+        yield ", ".join(equations[:-1]) + r", \text{ or } " + equations[-1]
+        yield r" \lor ".join(equations)
 
 
 def part_missing(gold: Gold) -> Iterator[str]:
@@ -127,8 +127,8 @@ def part_missing(gold: Gold) -> Iterator[str]:
 
 def logarithms(gold: Gold) -> Iterator[str]:
     """The argument in brackets, braces and apart; quotients of other logarithms."""
-    if found := _LOG.fullmatch(gold.answer):
-        before, base, inside, after = found.groups()
+    if match := _LOG.fullmatch(gold.answer):
+        before, base, inside, after = match.groups()
         for log in (rf"\log_{base}({inside})", rf"\log_{base}{{{inside}}}"):
             yield before + log + after
         yield rf"{before}\log_{{{base}}} {inside}{after}"
@@ -141,8 +141,8 @@ def logarithms(gold: Gold) -> Iterator[str]:
 
 def other_logarithm(gold: Gold) -> Iterator[str]:
     """Base and argument exchanged, joined, one larger, or left out."""
-    if found := _LOG.fullmatch(gold.answer):
-        before, base, inside, after = found.groups()
+    if match := _LOG.fullmatch(gold.answer):
+        before, base, inside, after = match.groups()
         yield rf"{before}\log_{{{inside}}} {base}{after}"
         yield rf"{before}\log {inside}{after}" if base != "10" else r"\log 10007"
         yield rf"{before}\log({base}{inside}){after}"
@@ -180,13 +180,13 @@ def other_remainder(gold: Gold) -> Iterator[str]:
 def _holes(answer: str) -> list[str]:
     """The points that an answer leaves out of the real line; none where it is no such union."""
     bare = re.sub(r"\s|\\left|\\right", "", answer)
-    found = re.fullmatch(rf"\(-\\infty,({_END})\)(.*)", bare)
+    match = re.fullmatch(rf"\(-\\infty,({_END})\)(.*)", bare)
     points: list[str] = []
-    while found:
-        points.append(found[1])
-        if found[2] == rf"\cup({points[-1]},\infty)":
+    while match:
+        points.append(match[1])
+        if match[2] == rf"\cup({points[-1]},\infty)":
             return points
-        found = re.fullmatch(rf"\\cup\({re.escape(points[-1])},({_END})\)(.*)", found[2])
+        match = re.fullmatch(rf"\\cup\({re.escape(points[-1])},({_END})\)(.*)", match[2])
     return []
 
 
@@ -245,8 +245,8 @@ def characters(gold: Gold) -> Iterator[str]:
         yield f"{sign}{whole or ''}{FRACTIONS[abs(value) % 1]}"
     if re.search(r"[a-z)]\^[0-9]", answer) and "^{" not in answer:
         yield re.sub(r"\^([0-9])", lambda power: SUPERSCRIPTS[int(power[1])], answer)
-    if found := _ROOT.fullmatch(answer):
-        yield f"{found[1]}\u221a{found[2]}"
+    if match := _ROOT.fullmatch(answer):
+        yield f"{match[1]}\u221a{match[2]}"
     if (entries := pair(answer)) and not re.search(r"[\\{}]", "".join(entries[1])):
         yield full_width(entries[0] + ",".join(entries[1]) + entries[2])
     if r"\cup" in answer or r"\infty" in answer:
@@ -298,14 +298,14 @@ def per_number(gold: Gold) -> Iterator[str]:
 
 def products(gold: Gold) -> Iterator[str]:
     """A product with its sign: of a root, of pi, of brackets, of a power of ten."""
-    if found := _ROOT.fullmatch(gold.answer):
+    if match := _ROOT.fullmatch(gold.answer):
         for sign in (r" \times ", r" \ast ", r" \cdot ", "*", " \u00b7 ", " \u00d7 "):
-            yield rf"{found[1]}{sign}\sqrt{{{found[2]}}}"
-        yield rf"{found[1]}\sqrt({found[2]})"
-    elif found := re.fullmatch(r"(-?[0-9]+)(\\pi)", gold.answer):
-        yield from (rf"{found[1]}{sign}\pi" for sign in (r" \times ", " * ", "\u00d7", "\u22c5"))
-    elif found := _FACTORS.fullmatch(gold.answer):
-        yield from (found[1] + sign + found[2] for sign in (r" \times ", "*", "\u00b7", r"\ast "))
+            yield rf"{match[1]}{sign}\sqrt{{{match[2]}}}"
+        yield rf"{match[1]}\sqrt({match[2]})"
+    elif match := re.fullmatch(r"(-?[0-9]+)(\\pi)", gold.answer):
+        yield from (rf"{match[1]}{sign}\pi" for sign in (r" \times ", " * ", "\u00d7", "\u22c5"))
+    elif match := _FACTORS.fullmatch(gold.answer):
+        yield from (match[1] + sign + match[2] for sign in (r" \times ", "*", "\u00b7", r"\ast "))
     value = number(gold.answer)
     if value is not None and value.denominator == 1 and value and value % 100 == 0:
         for sign in ("x", " x ", r" \times ", r" \cdot ", "\u00d7", "*"):
@@ -319,9 +319,9 @@ def product_unworked(gold: Gold) -> Iterator[str]:
         for sign in (" x ", r" \times ", " * ", " \u00b7 ", " \u00d7 ", r" \cdot "):
             yield f"{int(value)}{sign}7"
             yield f"{int(value)}{sign}7 = {7 * int(value)}"
-    elif found := _ROOT.fullmatch(gold.answer):
-        yield rf"{found[1]} \times \sqrt{{{int(found[2]) + 1}}}"
-        yield rf"{found[1]} + \sqrt{{{found[2]}}}"
+    elif match := _ROOT.fullmatch(gold.answer):
+        yield rf"{match[1]} \times \sqrt{{{int(match[2]) + 1}}}"
+        yield rf"{match[1]} + \sqrt{{{match[2]}}}"
 
 
 EQUAL: dict[str, Family] = {

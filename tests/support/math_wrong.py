@@ -15,14 +15,14 @@ _OTHER = {"cm": "km", "degrees": "radians", "hours": "minutes", "inches": "feet"
 
 def _bumped(answer: str) -> Iterator[str]:
     """The answer with one of its whole numbers one larger or one smaller."""
-    for found in re.finditer(r"(?<![0-9.])(?<!}\^)[1-9][0-9]{0,8}(?![0-9.])", answer):
+    for match in re.finditer(r"(?<![0-9.])(?<!}\^)[1-9][0-9]{0,8}(?![0-9.])", answer):
         for step in (1, -1):
-            yield answer[: found.start()] + str(int(found[0]) + step) + answer[found.end() :]
+            yield answer[: match.start()] + str(int(match[0]) + step) + answer[match.end() :]
 
 
 def _other(answer: str) -> str | None:
     """Another value of the same kind; None where there is no number in it."""
-    return next((one for one in _bumped(answer) if _differs(answer, one)), None)
+    return next((bumped for bumped in _bumped(answer) if _differs(answer, bumped)), None)
 
 
 def _differs(answer: str, form: str) -> bool:
@@ -56,8 +56,8 @@ def turned_over(gold: Gold) -> Iterator[str]:
 
 def exchanged(gold: Gold) -> Iterator[str]:
     """Entries of a tuple or a matrix exchanged, an end of an interval opened or closed."""
-    if found := pair(gold.answer):
-        opening, entries, closing = found
+    if bounded := pair(gold.answer):
+        opening, entries, closing = bounded
         if entries[0] != entries[1]:
             yield opening + ",".join((*entries[1:], entries[0])) + closing
             yield opening + ",".join((entries[1], entries[0], *entries[2:])) + closing
@@ -141,9 +141,9 @@ def dropped(gold: Gold) -> Iterator[str]:
         yield ", ".join(members[1:])
         yield ", ".join(members[:-1])
         yield ", ".join((*members, "10007"))
-    if len(found := terms(answer)) > 1 and expression(answer) is not None:
-        yield "".join(found[:-1])
-        yield "".join(found[1:]).removeprefix("+")
+    if len(summands := terms(answer)) > 1 and expression(answer) is not None:
+        yield "".join(summands[:-1])
+        yield "".join(summands[1:]).removeprefix("+")
     if value is not None and value.denominator == 1 and abs(value) > 9:
         yield str(value)[:-1]
         yield f"{value}0"
@@ -153,9 +153,9 @@ def dropped(gold: Gold) -> Iterator[str]:
         if sympy.Rational(rounded) != exact:
             yield rounded
             yield str(sympy.N(exact, 4))
-    if found := pair(answer):
-        yield found[0] + ",".join(found[1][:-1]) + found[2]
-        yield found[0] + ",".join((*found[1], "0")) + found[2]
+    if bounded := pair(answer):
+        yield bounded[0] + ",".join(bounded[1][:-1]) + bounded[2]
+        yield bounded[0] + ",".join((*bounded[1], "0")) + bounded[2]
     if (unit := UNIT.fullmatch(answer)) and unit[2].strip() in _OTHER:
         yield rf"{unit[1]}\text{{ {_OTHER[unit[2].strip()]}}}"
     if equation := re.fullmatch(r"([a-z]) ?= ?([^=]*)", answer):

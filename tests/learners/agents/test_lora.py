@@ -154,8 +154,17 @@ def test_adapters_on_a_bfloat16_base_are_float32(team, make_env):
     assert dtypes == {torch.float32} and policy.model.dtype == torch.bfloat16
 
 
-def test_other_architectures_have_adapters_too(make_policy, make_env, team, architecture, tmp_path):
-    make_policy(architecture).save(tmp_path / "base")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        # With layers of another class than `Linear`, and with the names of all others.
+        "gpt2",
+        "gemma2",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("cohere", "mistral", "qwen3")),
+    ],
+)
+def test_other_architectures_have_adapters_too(make_policy, make_env, team, kind, tmp_path):
+    make_policy(kind).save(tmp_path / "base")
     policy = team(str(tmp_path / "base")).policies(make_env())["solver_0"]
     stir(policy, 0)
     policy.save(tmp_path / "adapter")

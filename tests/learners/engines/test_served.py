@@ -32,7 +32,7 @@ def test_replies_have_the_trainers_log_probabilities_before_and_after_an_update(
     assert mismatch(play_groups(policies), policies) < 1e-5
 
 
-@pytest.mark.parametrize("overrun", [0, 3])
+@pytest.mark.parametrize("overrun", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on(
     overrun, make_team, start_server, opened, play_groups
 ):

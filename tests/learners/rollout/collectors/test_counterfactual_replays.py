@@ -31,7 +31,7 @@ def test_without_replays_nothing_is_played(relay, relayers):
     assert relay.played == []
 
 
-@pytest.mark.parametrize("last", [0, 1, 2])
+@pytest.mark.parametrize("last", [0, pytest.param(1, marks=pytest.mark.slow), 2])
 def test_an_unchanged_replay_of_a_greedy_episode_is_the_episode(make_env, make_policy, last):
     policy = make_policy(max_reply_tokens=8)
     environments = [make_env(**TIGHT) for _ in range(3)]
