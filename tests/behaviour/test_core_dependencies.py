@@ -53,6 +53,9 @@ def blocked(monkeypatch):
     """Make the packages of extras impossible to import."""
     for name in BLOCKED:
         monkeypatch.setitem(sys.modules, name, None)
+    # Another test may have loaded what imports `tensorboard`.
+    for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
+        monkeypatch.delitem(sys.modules, name)
     look.can_draw.cache_clear()
     yield
     look.can_draw.cache_clear()

@@ -39,14 +39,14 @@ class Relay(ParallelEnv):
         agents = list(self.agents)
         self.played[-1].append(dict(actions))
         over = len(self.played[-1]) == 2
-        words = " ".join(actions[agent] for agent in agents if actions[agent])
+        message = " ".join(actions[agent] for agent in agents if actions[agent])
         won = over and {"left", "right"} <= set(actions["z_0"].split())
         words = {agent: float(len(actions[agent].split())) for agent in agents}
         rewards = {agent: 6.0 * won - words[agent] for agent in agents}
         if over:
             self.agents = []
         return (
-            dict.fromkeys(agents, words),
+            dict.fromkeys(agents, message),
             rewards,
             dict.fromkeys(agents, over),
             dict.fromkeys(agents, False),

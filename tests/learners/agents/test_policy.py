@@ -71,10 +71,11 @@ def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted
     requests = [
         Request("solver_0", text) for text in ("Hello", "There are 3", "Hello", "12 pears", "7")
     ]
-    whole = make_policy().reply(requests, seed=0, greedy=True)
+    whole = make_policy(max_reply_tokens=24).reply(requests, seed=0, greedy=True)
     assert counted == [5]
     # Prompts of 6 to 11 tokens and replies of up to 24: two of them take 70 tokens at most.
-    parts = make_policy(generate_tokens=70).reply(requests, seed=0, greedy=True)
+    policy = make_policy(max_reply_tokens=24, generate_tokens=70)
+    parts = policy.reply(requests, seed=0, greedy=True)
     assert counted == [5, 2, 2, 1]
     assert [part.reply_ids for part in parts] == [reply.reply_ids for reply in whole]
     for part, other in zip(parts, whole, strict=True):

@@ -27,7 +27,7 @@ STARTS = [Start(0, "fruit"), Start(1, "birds")]
 
 @pytest.fixture
 def policy(make_policy) -> HFPolicy:
-    return make_policy()
+    return make_policy(max_reply_tokens=24)
 
 
 @pytest.fixture
