@@ -25,9 +25,9 @@ install: .venv/installed  ## create .venv and install the project into it
 train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes); ARGS="seed=1" adds settings
 	$(BIN)/laconic train $(ARGS)
 
-# Three on two cores: tests wait for programs that they start.
-test: .venv/installed  ## run the default tests (4 to 5 minutes on two cores)
-	$(BIN)/python -m pytest -q -n 3
+# One process per core of a small machine: another one imports and starts everything once more.
+test: .venv/installed  ## run the default tests (about 4 minutes on two cores)
+	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
 	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine and not door"

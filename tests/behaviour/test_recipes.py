@@ -17,11 +17,13 @@ from small_models import qwen_tokenizer as qwen_tokenizer
 from small_models import tiny_tokenizer as tiny_tokenizer
 
 RECIPES = sorted((ROOT / "conf/experiment/recipes").glob("*.yaml"))
+LIKE_OTHERS = ("gpu_80gb",)
+"""Recipes that differ from the one before in sizes alone."""
 SMALL = [
     "env.instructions=brief",
     "env.tasks=20",
-    "env.budget.message=11",
-    "agent.sampling.max_reply_tokens=12",
+    "env.budget.message=5",
+    "agent.sampling.max_reply_tokens=6",
     "agent.sampling.explain_silence=false",
     "train.steps=2",
     "train.tasks_per_step=2",
@@ -56,7 +58,14 @@ def servers(two_layers):
         engine.kill()
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(path, marks=pytest.mark.slow) if path.stem in LIKE_OTHERS else path
+        for path in RECIPES
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_recipe_trains_two_steps(run, rows, two_layers, servers, recipe, tmp_path):
     several = isinstance(yaml.safe_load(recipe.read_text())["engine"].get("url"), list)
     urls = [server.url for server in servers[: 2 if several else 1]]
