@@ -46,7 +46,9 @@ def main(names: Sequence[str]) -> None:
             if evaluations:
                 last = evaluations[-1]
                 facts = {"environment": name, "entry": entry, "episodes": last["episodes"]}
-                rows.append({**facts, "command": command(*arguments), "figures": last["intervals"]})
+                # Without the folder.
+                typed = command(*arguments[:-2])
+                rows.append({**facts, "command": typed, "figures": last["intervals"]})
         with ROWS.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
 
