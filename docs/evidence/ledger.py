@@ -488,7 +488,7 @@ CLAIMS: Sequence[Claim] = (
     Claim(
         "Trained teams play as well with those of other seeds"
         " ([compare](../compare.md#cross-play))",
-        "`laconic compare compare.cross=solver`",
+        "`laconic compare 'entry=[]' 'compare.runs=[<run>,<run>]' compare.cross=solver`",
         [],
         "0 to 4",
         crossed,

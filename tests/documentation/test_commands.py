@@ -48,8 +48,8 @@ SIZES = {
 """Settings that make a command of a program short."""
 NEEDS = {
     r"placeholder|=warm/|outputs/|multirun/|resume=": "a folder of an earlier command",
-    r"agent=smollm2": "`make smollm2`",
-    r"Qwen/|hub:|me/my-team": "the hub",
+    r"agent=smollm2|experiment=pretrained(?!.*agent)": "`make smollm2`",
+    r"Qwen/|experiment=recipes/|hub:|me/my-team": "the hub",
     r"agent=api|engine=|RemoteTeam": "a server",
     r"accelerate|fsdp": "several processes",
     r"logger=\[|hydra/|TextArena": "a package of its own",
