@@ -128,8 +128,8 @@ class Check:
 
     def _start(self, run: Path, count: int) -> list[Process]:
         """Start a run, or continue it, by one process with a server or by two without."""
-        resume = ["resume=true"] if (run / "checkpoints").exists() else []
-        common = [*SMALL, *resume, f"hydra.run.dir={run}"]
+        # A new folder starts a run; one without a checkpoint yet starts it again.
+        common = [*SMALL, "resume=true", f"hydra.run.dir={run}"]
         if count == 1:
             if self.vllm:
                 server = ["engine.start=true", f"engine.program={self.vllm}"]
