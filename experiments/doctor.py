@@ -219,9 +219,8 @@ def _with_values(sentence: str, settings: Mapping[str, Any]) -> str:
     return f"{sentence.rstrip('.')}. Now {now}." if now else sentence
 
 
-def lines(run: Run) -> Iterator[str]:
+def lines(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines that the program prints."""
-    diagnosis = diagnose(run)
     updates = sum(step > 0 for step in run.metrics)
     yield f"{title(facts(run), run.folder.name)}: {run.state}, {updates} updates recorded"
     if not diagnosis.wrong:
@@ -249,8 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         )
     run = read_run(folder)
-    say("\n".join(lines(run)))
-    if diagnose(run).wrong:
+    diagnosis = diagnose(run)
+    say("\n".join(lines(run, diagnosis)))
+    if diagnosis.wrong:
         sys.exit(1)
 
 

@@ -21,7 +21,6 @@ COLUMNS = {
 }
 USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
 SOLVERS = (*USUAL[:2], "tokens_said/solver", *USUAL[2:])
-GAP = {"mean": "gap", "low": "low", "high": "high"}
 PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
 
 
@@ -297,72 +296,3 @@ def real(name: str) -> list[Cells]:
         figures = intervals(name.format(run))
         lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL[:2])])
     return lines
-
-
-def commons() -> str:
-    """Return gain and tokens of the talking commons at each price."""
-    parts = []
-    for price in ("0", "0.5", "2"):
-        group = [row for row in table("commons/runs") if usual(row, price)]
-        gains = over_seeds([float(row["gain"]) for row in group])
-        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
-        parts.append(f"price {price}: gain {number(gains)} in {words:.0f} tokens")
-    return "; ".join(parts)
-
-
-def schemes() -> str:
-    """Return the tokens that scripted teams of boxnet say under each way of planning."""
-    parts = []
-    for size in ("2", "4"):
-        rows = {row["entry"]: row for row in table(f"boxnet/oracle_{size}")}
-        for entry, label in (("team", "told once"), ("cmas", "central"), ("hmas2", "hybrid")):
-            tokens = number(compared(rows[entry], "tokens_said"))
-            parts.append(f"{size} x {size}, {label}: {tokens} tokens")
-        wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
-        tokens = number(compared(wordy["team"], "tokens_said"))
-        parts.append(f"{size} x {size}, told every step: {tokens} tokens")
-    return "; ".join(parts)
-
-
-def crossed() -> str:
-    """Return the gaps of teams from two starts that play with teams of other seeds."""
-    parts = []
-    for start, label in (("strong", "quickstart"), ("weak", "from a weak start")):
-        rows = {row["figure"]: row for row in table(f"crossplay/{start}")}
-        gaps = {
-            name: {key: float(rows[name][column]) for key, column in GAP.items()}
-            for name in ("accuracy", "tokens_said")
-        }
-        accuracy = number({key: 100 * value for key, value in gaps["accuracy"].items()})
-        parts.append(f"{label}: {accuracy} points, {number(gaps['tokens_said'])} tokens")
-    return "; ".join(parts)
-
-
-def usual(row: Mapping[str, str], price: str) -> bool:
-    """Return whether a training of the commons is one of the claim's."""
-    return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
-
-
-def demanded() -> str:
-    """Return tokens at each price and how many teams fell silent."""
-    rows = table("demand/runs")
-    parts = []
-    for price in ("0.5", "1", "2", "3", "4"):
-        group = [row for row in rows if float(row["price"]) == float(price)]
-        tokens = number(over_seeds([float(row["tokens_said"]) for row in group]))
-        silent = sum(row["collapsed"] == "True" for row in group)
-        parts.append(f"price {price}: {tokens} tokens, {silent} of {len(group)} silent")
-    return "; ".join(parts)
-
-
-def channel() -> str:
-    """Return what teams solve that were trained over a lossy channel at two prices."""
-    parts = []
-    for price in ("0.5", "0.2"):
-        group = [
-            100 * float(row["accuracy"])
-            for row in table("channel/quickstart")
-            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
-        ]
-        parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
-    return "; ".join(parts)

@@ -6,25 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from figures import (
-    USUAL,
-    Cells,
+from figures import USUAL, Cells
+from rows import provenance
+from values import (
+    change,
     channel,
     commons,
-    compared,
     crossed,
     demanded,
-    extinct,
-    gain,
-    number,
-    over_seeds,
-    percent,
-    plain,
-    points,
+    each,
+    entries,
+    last,
+    quick,
+    remedied,
     schemes,
-    share,
+    scores,
+    told,
+    worth,
 )
-from rows import intervals, provenance, read, table, updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,74 +53,6 @@ def commits(claim: Claim) -> str:
     entries = [entry for run in claim.runs for entry in provenance(run)]
     known = dict.fromkeys(str(entry["commit"])[:8] for entry in entries)
     return ", ".join(known) or f"rows added in {claim.added}"
-
-
-def change(start: str, *runs: str) -> str:
-    """Return the changes of accuracy and tokens, with t-intervals over seeds."""
-    more = points([gain(start, run) for run in runs])
-    tokens = number(over_seeds([share(start, run) for run in runs]), 3)
-    return f"{more} points; {tokens} of the tokens"
-
-
-def each(metric: str, *runs: str) -> str:
-    """Return a share of every seed with its interval over tasks."""
-    return "; ".join(percent(intervals(run)[metric]) for run in runs)
-
-
-def quick(start: str) -> str:
-    """Return accuracy and tokens of the quickstart's team, means over seeds."""
-    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
-    after = [row["after"] for row in rows if row["name"] == "power 2, price 3"]
-    first = rows[0]["before"]
-    figures = {name: over_seeds([row[name] for row in after]) for name in USUAL}
-    accuracy = f"{plain(USUAL[0], first[USUAL[0]])} to {percent(figures[USUAL[0]])}"
-    tokens = f"{plain(USUAL[1], first[USUAL[1]])} to {number(figures[USUAL[1]])} tokens"
-    return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
-
-
-def entries(comparison: str, **labels: str) -> str:
-    """Return accuracy and tokens of entries of a comparison."""
-    rows = {row["entry"]: row for row in table(comparison)}
-    return "; ".join(
-        f"{label}: {percent(compared(rows[entry], 'accuracy'))} in "
-        f"{number(compared(rows[entry], 'tokens_said'))} tokens"
-        for entry, label in labels.items()
-    )
-
-
-def told() -> str:
-    """Return the least and the most of a team's tokens that it says when told to be brief."""
-    names = [f"told/{world}" for world in ("gsm8k", "gsm8k_harder", "sports", "strategyqa")]
-    names += ["told/gsm8k_rows", "math/told"]
-    pairs = [table(f"{name}_coordination")[1] for name in names]
-    ratio = sorted(float(pair["tokens_ratio"]) for pair in pairs)
-    change = sorted(100 * float(pair["gain"]) for pair in pairs)
-    return (
-        f"{ratio[0]:.3f} to {ratio[-1]:.3f} of the tokens; {change[0]:+.1f} to {change[-1]:+.1f} "
-        "points on six worlds"
-    )
-
-
-def worth(demand: str) -> str:
-    """Return what the messages of informed helpers are worth, in solved tasks."""
-    return number(read(demand)[-1]["figures"]["worth_informed"], 2)
-
-
-def last(metric: str, *names: str) -> str:
-    """Return what the last update of each training measured."""
-    values = [updates(name)[-1][f"train/{metric}"] for name in names]
-    return ", ".join(f"{value:.2f}".removeprefix("0") for value in values)
-
-
-def remedied(*names: str) -> str:
-    """Return the silence with nothing useful in updates 4 to 6, three seeds each."""
-    runs = {name: [updates(f"extinction/{name}_{n}") for n in (1, 2, 3)] for name in names}
-    return "; ".join(f"{name}: {extinct(run, USUAL[2], 3, 6)}" for name, run in runs.items())
-
-
-def scores(start: str, *runs: str) -> str:
-    """Return the change of the score, with a t-interval over seeds."""
-    return f"{number(over_seeds([gain(start, run, 'score') for run in runs]), 2)} of score"
 
 
 def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:

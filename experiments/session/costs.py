@@ -77,10 +77,10 @@ def forecast(run: TrainingRun) -> str:
     starts, began = run.starts[:TRIED], time.perf_counter()
     with run.cuttable():
         play(run.evaluation, run.policies, starts, seed=0, greedy=True)
-    return sentence(run, (time.perf_counter() - began) / len(starts))
+    return describe_forecast(run, (time.perf_counter() - began) / len(starts))
 
 
-def sentence(run: TrainingRun, seconds: float) -> str:
+def describe_forecast(run: TrainingRun, seconds: float) -> str:
     """Describe the time of a run whose episodes take this number of seconds each."""
     settings = run.cfg.train
     step = STEP_OVER_ROLLOUT * seconds * settings.tasks_per_step * settings.group_size

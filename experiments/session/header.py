@@ -16,7 +16,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
-from laconic.learners.agents.recipes import CARD, HOME, RECIPES, shipped
+from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_yaml
 
@@ -112,7 +112,7 @@ def unseen(cfg: DictConfig) -> str:
             return ""
         known = f"the weights shipped for {world} never saw {', '.join(settings)} as it is here"
     else:
-        worlds = _worlds(Path(cfg.agent.get("model") or HOME))
+        worlds = _worlds(Path(cfg.agent.get("model") or SHIPPED))
         if not worlds or world in worlds:
             return ""
         known = f"these weights never saw {world} (they were trained on {_joined(worlds)})"
@@ -177,7 +177,7 @@ def _worlds(model: Path) -> set[str]:
             agent = trained.get("agent") or {}
             names.add(_world(trained))
             if not str(agent.get("_target_")).startswith(_NEW):
-                start = Path(agent.get("model") or shipped(_world(trained)) or HOME)
+                start = Path(agent.get("model") or shipped(_world(trained)) or SHIPPED)
                 names |= {_world(_read(start / name)) for name in ("recipe.yaml", CARD)}
     return names - {""}
 

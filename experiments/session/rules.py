@@ -140,7 +140,7 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
 
 def _rules(context: Context) -> dict[str, Rule]:
     """Return the rules that fit a run, by name."""
-    rules: dict[str, Rule] = {**_reply_rules(), **_learning_rules(), **_charge_rules(context)}
+    rules = {**_reply_rules(), **_learning_rules(), **_engine_rules(), **_charge_rules(context)}
     return {**rules, **_ratio_rules()} if context.ratio else rules
 
 
@@ -245,6 +245,12 @@ def _learning_rules() -> dict[str, Rule]:
             "step {step}: the learning rate of the last {rows} updates is 0, so the weights no"
             " longer change. Set learner.decay_updates to train.steps, or to null to keep the rate",
         ),
+    }
+
+
+def _engine_rules() -> dict[str, Rule]:
+    """Return the rules on replies that an engine samples from another distribution."""
+    return {
         "mismatch": Streak(
             3,
             _metric("learner/mismatch_kl"),

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-HOME = Path(__file__).parent / "tiny"
+SHIPPED = Path(__file__).parent / "tiny"
 """Folder of the weights for `gsm8k`, as `save_pretrained` wrote them."""
 CARD = "card.json"
 """File of a shipped policy with its recipe, figures and the environment that it knows."""
-FIRST = "gsm8k"
+STAND_IN = "gsm8k"
 """Environment whose policy stands in for others that have none."""
+MAX_REPLY_TOKENS = "agent.sampling.max_reply_tokens"
 _TEACHER = "learner.collect.teacher"
 
 
@@ -51,9 +52,9 @@ _TALK = {**_SMALL, f"{_TEACHER}.terse": 0.3, f"{_TEACHER}.frames": 1, "train.ste
 _JOINT = {**_SMALL, "train.steps": 600}
 
 
-def _room(tokens: int) -> dict[str, int]:
-    """Return the key for messages of this number of tokens and one that ends the reply."""
-    return {"agent.sampling.max_reply_tokens": tokens + 1}
+def _longest(message: int) -> dict[str, int]:
+    """Return the limit of replies for messages of this number of tokens, plus their end token."""
+    return {MAX_REPLY_TOKENS: message + 1}
 
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
@@ -62,7 +63,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             30,
             {
                 **_JOINT,
-                **_room(512),
+                **_longest(512),
                 "agent.model_config.vocabulary": 2048,
                 f"{_TEACHER}.best": 0.5,
                 "train.tasks_per_step": 8,
@@ -73,12 +74,12 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             tasks=40,
             final_tasks=200,
         ),
-        "checkmate": Recipe(15, {**_TALK, **_room(64), "train.steps": 1200}, target=0.2),
+        "checkmate": Recipe(15, {**_TALK, **_longest(64), "train.steps": 1200}, target=0.2),
         # Conversations over twelve months are long, and few fit into a step. A team that catches
         # nothing survives too, so the gain chooses the start.
         "commons": Recipe(
             20,
-            {**_room(16), "train.tasks_per_step": 4},
+            {**_longest(16), "train.tasks_per_step": 4},
             {"train.tasks_per_step": 1},
             metric="score",
             target=0.5,
@@ -86,20 +87,20 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             final_tasks=100,
         ),
         "coop_humaneval": Recipe(
-            15, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
+            15, {**_JOINT, **_longest(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
         ),
         "coop_mbpp": Recipe(
-            15, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
+            15, {**_JOINT, **_longest(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
         ),
-        FIRST: Recipe(11),
-        "humaneval": Recipe(25, {**_TALK, **_room(96), "train.steps": 1600}, target=0.2),
+        STAND_IN: Recipe(11),
+        "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
         "math": Recipe(20, {**_TALK, "train.steps": 1600}),
-        "mbpp": Recipe(25, {**_TALK, **_room(96), "train.steps": 1600}, target=0.2),
+        "mbpp": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
         "signal": Recipe(6, _TALK),
         "sports": Recipe(15, {**_TALK, "train.steps": 1000}),
         "strategyqa": Recipe(10, _TALK),
         "tldr": Recipe(
-            10, {**_JOINT, **_room(64), f"{_TEACHER}.best": 0.5}, metric="score", target=1.6
+            10, {**_JOINT, **_longest(64), f"{_TEACHER}.best": 0.5}, metric="score", target=1.6
         ),
     }
 )
@@ -108,5 +109,5 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
 
 def shipped(environment: str) -> Path | None:
     """Return the folder of the policy shipped for an environment; None if there is none."""
-    folder = HOME if environment == FIRST else HOME / "shipped" / environment
+    folder = SHIPPED if environment == STAND_IN else SHIPPED / "shipped" / environment
     return folder if environment in RECIPES and (folder / "config.json").is_file() else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
 from laconic.learners.agents.folders import find_smollm2
-from laconic.learners.agents.recipes import HOME, shipped
+from laconic.learners.agents.recipes import SHIPPED, shipped
 from laconic.learners.untrusted_files import find_unsafe_path, read_yaml
 
 MAX_RUNS = 100
@@ -121,7 +121,7 @@ def _default_model(run: Path) -> str | None:
     """Return the default model of the agent of a run; None if it has none."""
     target = str(_agent(run).get("_target_"))
     if target == "laconic.learners.agents.tiny.TinyTeam":
-        return str(shipped(str(_agent(run, "env").get("name"))) or HOME)
+        return str(shipped(str(_agent(run, "env").get("name"))) or SHIPPED)
     if target.startswith("laconic.learners.agents.smollm2"):
         return find_smollm2()
     return None

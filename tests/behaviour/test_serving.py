@@ -15,7 +15,7 @@ import pytest
 
 from laconic import envs
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
-from laconic.learners.agents.tiny import PATH
+from laconic.learners.agents.recipes import SHIPPED
 from laconic.learners.metrics import SPENDING
 from laconic.learners.rollout.play import Start, play
 
@@ -41,7 +41,7 @@ def real(tmp_path_factory):
     start = "from transformers.cli.transformers import main; main()"
     options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     process = subprocess.Popen(
-        [sys.executable, "-c", start, "serve", str(PATH), *options],
+        [sys.executable, "-c", start, "serve", str(SHIPPED), *options],
         stdout=log,
         stderr=log,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
@@ -73,9 +73,9 @@ def proxied(fault_server, real):
     fault_server.upstream = real
     return [
         "agent=api",
-        f"agent.model={PATH}",
+        f"agent.model={SHIPPED}",
         f"agent.base_url={fault_server.base_url}",
-        f"agent.tokenizer={PATH}",
+        f"agent.tokenizer={SHIPPED}",
         "env.instructions=brief",
         "agent.sampling.explain_silence=false",
         "agent.sampling.max_reply_tokens=49",
@@ -121,7 +121,7 @@ def test_served_weights_say_word_for_word_what_local_ones_say(
 
 def play_here():
     sampling = SamplingSettings(explain_silence=False, max_reply_tokens=49)
-    team = HFTeam(str(PATH), sampling=sampling, device="cpu")
+    team = HFTeam(str(SHIPPED), sampling=sampling, device="cpu")
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
 

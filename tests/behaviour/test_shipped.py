@@ -14,9 +14,8 @@ from laconic.experiments.command_line.targets import settle
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.header import header, unseen
 from laconic.experiments.session.setup import make_environments, make_team
-from laconic.learners.agents.recipes import CARD, HOME, RECIPES, shipped
+from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
 from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy
-from laconic.learners.agents.tiny import PATH
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import play
 
@@ -57,11 +56,11 @@ def test_the_team_is_wordy_and_right_before_training(game):
 
 
 def test_the_weights_are_small():
-    with safe_open(PATH / "model.safetensors", "pt") as weights:
+    with safe_open(SHIPPED / "model.safetensors", "pt") as weights:
         sizes = [weights.get_tensor(name).numel() for name in weights.keys()]  # noqa: SIM118
     assert sum(sizes) <= 1_000_000
-    assert sum(sizes) == json.loads((PATH / "figures.json").read_text())["parameters"]
-    assert (PATH / "model.safetensors").stat().st_size <= 4 * 2**20
+    assert sum(sizes) == json.loads((SHIPPED / "figures.json").read_text())["parameters"]
+    assert (SHIPPED / "model.safetensors").stat().st_size <= 4 * 2**20
 
 
 MOST_TASKS = 400
@@ -110,5 +109,5 @@ def test_the_first_evaluation_of_a_shipped_policy_is_that_of_its_card(name):
 def test_the_policies_are_small_together():
     folders = [folder for name in RECIPES if (folder := shipped(name))]
     files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
-    assert HOME in folders
+    assert SHIPPED in folders
     assert sum(path.stat().st_size for path in files) <= 16 * 2**20

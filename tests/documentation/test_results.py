@@ -115,7 +115,7 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     used = {"provenance", *pictures.named(), *reports.named()}
     used |= {run for claim in LEDGER.CLAIMS for run in claim.runs}
     read, table = ROWS.read.__wrapped__, ROWS.table.__wrapped__
-    for module in map(importlib.import_module, ("rows", "figures", "ledger")):
+    for module in map(importlib.import_module, ("rows", "figures", "values")):
         monkeypatch.setattr(module, "read", lambda name: used.add(name) or read(name))
         monkeypatch.setattr(module, "table", lambda name: used.add(name) or table(name))
     for make in RESULTS.TABLES.values():

@@ -10,12 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
-from laconic.learners.agents.recipes import HOME as PATH
-from laconic.learners.agents.recipes import RECIPES, shipped
+from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, SHIPPED, shipped
 
-__all__ = ["PATH", "TinySamplingSettings", "TinyTeam"]
-
-_ROOM = "agent.sampling.max_reply_tokens"
+__all__ = ["TinySamplingSettings", "TinyTeam"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class TinyTeam(HFTeam):
     def __post_init__(self) -> None:
         """Find the weights, and check the settings without loading."""
         self._shipped = self.model is None
-        self.model = self.model or str(PATH)
+        self.model = self.model or str(SHIPPED)
         super().__post_init__()
 
     def for_environment(self, name: str) -> TinyTeam:
@@ -57,20 +54,17 @@ class TinyTeam(HFTeam):
             return self
         folder = shipped(name)
         team = self if folder is None else replace(self, model=str(folder))
-        room = (
-            {}
-            if folder is None or _ROOM not in recipe.settings
-            else {_ROOM: recipe.settings[_ROOM]}
-        )
-        team._training = {**recipe.training, **room}
+        team._training = dict(recipe.training)
+        if folder is not None and MAX_REPLY_TOKENS in recipe.settings:
+            team._training[MAX_REPLY_TOKENS] = recipe.settings[MAX_REPLY_TOKENS]
         return team
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:
         """Return the settings of other config groups that suit these weights, by dotted key."""
-        room = self._training.get(_ROOM, self.sampling.max_reply_tokens)
+        most = self._training.get(MAX_REPLY_TOKENS, self.sampling.max_reply_tokens)
         return {
             "env.instructions": "brief",
             "optimizer.lr": 1e-4,
-            "learner.objective.normalizer": float(room),
+            "learner.objective.normalizer": float(most),
             **self._training,
         }

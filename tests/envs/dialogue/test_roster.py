@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from laconic.envs.dialogue.roster import Roster, check_actions
@@ -46,6 +48,10 @@ def test_a_schedule_in_which_nobody_can_answer_is_refused():
     with pytest.raises(SettingError, match="solver_0 or solver_1 a turn to answer within"):
         roster(schedule=["helper", "solver"], rounds=1)
     assert roster("helper", ["helper", "solver"], 1).answering == ("helper_0",)
+    # Turns name agents in order: of seven, another order is as good as certain otherwise.
+    names = ", ".join(f"'helper_{number}'" for number in range(7))
+    with pytest.raises(SettingError, match=re.escape(f"turns [[{names}]")):
+        Roster.of({"solver": 1, "helper": 7}, "star", ["helper", "solver"], "solver", 1)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import torch
 
 from laconic.experiments.session import costs
 from laconic.experiments.session.costs import (
+    describe_forecast,
     forecast,
     now,
     peak_gigabytes,
-    sentence,
     tokens_per_second,
 )
 from laconic.learners.episode import Episode, Group, Turn
@@ -74,7 +74,7 @@ def a_run(steps=45, tasks=500):
 def test_a_forecast_counts_steps_and_both_evaluations():
     # A step has 32 episodes of 0.5 s, times 3: 48 s. An evaluation has 500: 250 s.
     # 45 steps and two evaluations: 45 * 48 + 2 * 250 = 2660 s.
-    text = sentence(a_run(), 0.5)
+    text = describe_forecast(a_run(), 0.5)
     assert "about 0:48 for a step of 4 tasks x 8 episodes" in text
     assert "4:10 for an evaluation of 500 tasks, and 44:20 in all" in text
 

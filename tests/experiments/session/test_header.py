@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from places import CONF
 
 from laconic.experiments.session.header import conflicting_limits, header, print_start, unseen
-from laconic.learners.agents.recipes import HOME
+from laconic.learners.agents.recipes import SHIPPED
 
 
 def cfg_of(*overrides):
@@ -27,7 +27,7 @@ def test_the_header_names_agent_environment_learner_and_folder():
         "written to /runs/one",
     ]
     choices = {"env": "gsm8k", "agent": "tiny", "learner": "gspo"}
-    assert header(cfg_of(), choices, Path("x"))[-1] == f"weights shipped for gsm8k: {HOME}"
+    assert header(cfg_of(), choices, Path("x"))[-1] == f"weights shipped for gsm8k: {SHIPPED}"
     cfg.env._target_, cfg.agent.model = "my_package.World", "some/model"
     choices = {"env": "math", "agent": "tiny", "learner": "rloo"}
     assert header(cfg, choices, Path("x"))[0].startswith(

@@ -7,20 +7,20 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.extras.analysis.coordination import embedded, vectorizer
-from laconic.learners.agents.tiny import PATH
+from laconic.learners.agents.recipes import SHIPPED
 
 
 def test_texts_are_vectors_of_length_one_and_equal_texts_are_equal():
     texts = ["Ann has 3 pens.", "Ann has 3 pens.", "Ben eats 14 figs."]
-    rows = embedded(str(PATH), texts)
+    rows = embedded(str(SHIPPED), texts)
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0)
     assert rows[0] == pytest.approx(rows[1])
     assert rows[0] @ rows[2] < 0.999
-    assert vectorizer(str(PATH), str.split)(texts) == pytest.approx(rows)
+    assert vectorizer(str(SHIPPED), str.split)(texts) == pytest.approx(rows)
 
 
 def test_a_text_without_a_token_is_no_direction():
-    assert not embedded(str(PATH), [""]).any()
+    assert not embedded(str(SHIPPED), [""]).any()
 
 
 def test_a_missing_model_is_refused_by_name(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from laconic import envs
 from laconic.envs.dialogue.messages import SilenceWord
 from laconic.learners.advantages.credit import own
-from laconic.learners.agents import tiny
+from laconic.learners.agents import recipes, tiny
 from laconic.learners.agents.chat import ReplyEnd, tokenize_with
 from laconic.learners.agents.generate import Sampling, generate
 from laconic.learners.interfaces import Request
@@ -230,7 +230,7 @@ def test_nothing_that_is_generated_is_free(make_policy, qwen_tokenizer, make_env
 
 RECORDED = "f8a80dd19ce2b23da91b0757ace58423e716dcfc0f922beace6dc51892f6b9ff"
 """SHA-256 of agents, rounds, reply tokens and messages."""
-SHIPPED = (tiny.PATH / "model.safetensors").is_file()
+SHIPPED = (recipes.SHIPPED / "model.safetensors").is_file()
 
 
 @pytest.mark.skipif(not SHIPPED, reason="the shipped weights are not here")

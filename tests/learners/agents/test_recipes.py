@@ -16,8 +16,8 @@ from laconic.learners.agents.tiny import TinyTeam
 def home(tmp_path, monkeypatch):
     """Ship the weights of gsm8k for checkmate too, in a home of its own."""
     folder = tmp_path / "shipped" / "checkmate"
-    shutil.copytree(recipes.HOME, folder, ignore=shutil.ignore_patterns("*.py", "shipped"))
-    monkeypatch.setattr(recipes, "HOME", tmp_path)
+    shutil.copytree(recipes.SHIPPED, folder, ignore=shutil.ignore_patterns("*.py", "shipped"))
+    monkeypatch.setattr(recipes, "SHIPPED", tmp_path)
     return tmp_path
 
 
@@ -32,7 +32,7 @@ def test_the_team_takes_the_weights_of_its_environment(home):
 def test_without_shipped_weights_those_of_gsm8k_stand_in():
     for name in ("gsm8k", "my_world", ""):
         team = TinyTeam().for_environment(name)
-        assert team.model == str(tiny.PATH)
+        assert team.model == str(recipes.SHIPPED)
         assert "agent.sampling.max_reply_tokens" not in team.defaults()
 
 
@@ -43,7 +43,7 @@ def test_a_training_takes_the_settings_that_suit_its_environment():
 
 
 def test_weights_of_the_user_stay(home):
-    mine = TinyTeam(str(tiny.PATH))
+    mine = TinyTeam(str(tiny.SHIPPED))
     assert mine.for_environment("checkmate") is mine
 
 

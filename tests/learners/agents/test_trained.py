@@ -11,7 +11,7 @@ from updates import equal, weights
 
 from laconic.envs.errors import SettingError
 from laconic.learners import checkpoint
-from laconic.learners.agents import folders, tiny
+from laconic.learners.agents import folders, recipes
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.trained import policy_source, run_folder
 from laconic.learners.algorithms.group import GroupLearner
@@ -138,7 +138,10 @@ def test_what_is_no_run_folder_is_none(saved, tmp_path):
 @pytest.mark.parametrize(
     ("agent", "expected"),
     [
-        ({"_target_": "laconic.learners.agents.tiny.TinyTeam", "model": None}, str(tiny.PATH)),
+        (
+            {"_target_": "laconic.learners.agents.tiny.TinyTeam", "model": None},
+            str(recipes.SHIPPED),
+        ),
         ({"_target_": "laconic.learners.agents.smollm2.SmolLM2Team"}, folders.find_smollm2()),
         ({"_target_": "mine.Team", "model": "a/b"}, "a/b"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
@@ -15,10 +15,11 @@ from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner, trainers_of
+from laconic.learners.distributed.processes import Processes
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Request
 from laconic.learners.training.objective import Objective
-from laconic.learners.training.trainer import UpdateSettings
+from laconic.learners.training.trainer import Trainer, UpdateSettings
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
@@ -173,6 +174,30 @@ def adapted(saved, make_env):
     pytest.importorskip("peft")
     short = {"lora": Lora(rank=2), "sampling": SamplingSettings(max_reply_tokens=12)}
     return lambda model=None: HFTeam(model or str(saved), "lora", **short).policies(make_env())
+
+
+@dataclass
+class RecordedProcesses(Processes):
+    """Processes that keep the models that they were told to shard."""
+
+    models: list[torch.nn.Module] = field(default_factory=list)
+
+    def shard(self, model: torch.nn.Module, autocast: bool = False) -> None:
+        self.models.append(model)
+
+
+@pytest.mark.parametrize(("beta", "count"), [(0.0, 1), (0.1, 2)])
+def test_whole_weights_and_their_reference_are_sharded_and_adapters_are_not(
+    make_policy, adapted, beta, count
+):
+    settings = UpdateSettings(objective=Objective(beta=beta))
+    whole, processes = make_policy(), RecordedProcesses()
+    Trainer(whole, ("solver_0",), SGD, settings, processes)
+    assert len(processes.models) == count and processes.models[0] is whole.model
+
+    agent, policy = next(iter(adapted().items()))
+    Trainer(policy, (agent,), SGD, settings, processes)
+    assert len(processes.models) == count
 
 
 def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):

@@ -8,7 +8,7 @@ from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.api.policy import ApiTeam
 from laconic.learners.agents.api.settings import Prices, RequestLimits
-from laconic.learners.agents.tiny import PATH
+from laconic.learners.agents.recipes import SHIPPED
 from laconic.learners.rollout.play import Start, play
 
 QUICK = RequestLimits(attempts=3)
@@ -42,7 +42,7 @@ def test_a_team_plays_whole_episodes_with_their_usage(fault_server, make_env):
 
 def test_budgets_are_counted_in_words_or_in_the_tokens_of_a_tokenizer():
     assert ApiTeam("m").tokenize is split_words
-    tokenize = ApiTeam("m", tokenizer=str(PATH)).tokenize
+    tokenize = ApiTeam("m", tokenizer=str(SHIPPED)).tokenize
     assert "".join(tokenize("Anna has 12 apples.")) == "Anna has 12 apples."
     with pytest.raises(SettingError, match="agent.tokenizer='/none'"):
         _ = ApiTeam("m", tokenizer="/none").tokenize

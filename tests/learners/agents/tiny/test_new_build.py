@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents import tiny
+from laconic.learners.agents import recipes, tiny
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.tiny.new import SILENCE, ModelConfig, build_model, build_tokenizer
 from laconic.learners.interfaces import Request
@@ -15,7 +15,7 @@ SMALL = ModelConfig(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=1
 CONTROLS = {"<pad>", "<end>", "<read>", "<speak>", "<silence>"}
 
 ships_weights = pytest.mark.skipif(
-    not (tiny.PATH / "config.json").is_file(), reason="the shipped weights are not here yet"
+    not (recipes.SHIPPED / "config.json").is_file(), reason="the shipped weights are not here yet"
 )
 
 
@@ -86,7 +86,7 @@ def test_a_team_of_other_weights_takes_every_setting(make_policy, make_env, tmp_
 
 
 def test_where_no_weights_are_the_error_says_so(make_env, tmp_path, monkeypatch):
-    monkeypatch.setattr(tiny, "PATH", tmp_path)
+    monkeypatch.setattr(tiny, "SHIPPED", tmp_path)
     with pytest.raises(SettingError, match="holds no config.json"):
         tiny.TinyTeam().policies(make_env())
 

@@ -1,0 +1,159 @@
+"""Values that the ledger states: figures of recorded runs in one line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from figures import (
+    USUAL,
+    compared,
+    extinct,
+    gain,
+    number,
+    over_seeds,
+    percent,
+    plain,
+    points,
+    share,
+)
+from rows import intervals, read, table, updates
+
+GAP = {"mean": "gap", "low": "low", "high": "high"}
+"""Part of an interval -> its column in the table of cross-play."""
+
+
+def change(start: str, *runs: str) -> str:
+    """Return the changes of accuracy and tokens, with t-intervals over seeds."""
+    more = points([gain(start, run) for run in runs])
+    tokens = number(over_seeds([share(start, run) for run in runs]), 3)
+    return f"{more} points; {tokens} of the tokens"
+
+
+def each(metric: str, *runs: str) -> str:
+    """Return a share of every seed with its interval over tasks."""
+    return "; ".join(percent(intervals(run)[metric]) for run in runs)
+
+
+def quick(start: str) -> str:
+    """Return accuracy and tokens of the quickstart's team, means over seeds."""
+    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
+    after = [row["after"] for row in rows if row["name"] == "power 2, price 3"]
+    first = rows[0]["before"]
+    figures = {name: over_seeds([row[name] for row in after]) for name in USUAL}
+    accuracy = f"{plain(USUAL[0], first[USUAL[0]])} to {percent(figures[USUAL[0]])}"
+    tokens = f"{plain(USUAL[1], first[USUAL[1]])} to {number(figures[USUAL[1]])} tokens"
+    return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
+
+
+def entries(comparison: str, **labels: str) -> str:
+    """Return accuracy and tokens of entries of a comparison."""
+    rows = {row["entry"]: row for row in table(comparison)}
+    return "; ".join(
+        f"{label}: {percent(compared(rows[entry], 'accuracy'))} in "
+        f"{number(compared(rows[entry], 'tokens_said'))} tokens"
+        for entry, label in labels.items()
+    )
+
+
+def told() -> str:
+    """Return the least and the most of a team's tokens that it says when told to be brief."""
+    names = [f"told/{world}" for world in ("gsm8k", "gsm8k_harder", "sports", "strategyqa")]
+    names += ["told/gsm8k_rows", "math/told"]
+    pairs = [table(f"{name}_coordination")[1] for name in names]
+    ratio = sorted(float(pair["tokens_ratio"]) for pair in pairs)
+    change = sorted(100 * float(pair["gain"]) for pair in pairs)
+    return (
+        f"{ratio[0]:.3f} to {ratio[-1]:.3f} of the tokens; {change[0]:+.1f} to {change[-1]:+.1f} "
+        "points on six worlds"
+    )
+
+
+def worth(demand: str) -> str:
+    """Return what the messages of informed helpers are worth, in solved tasks."""
+    return number(read(demand)[-1]["figures"]["worth_informed"], 2)
+
+
+def last(metric: str, *names: str) -> str:
+    """Return what the last update of each training measured."""
+    values = [updates(name)[-1][f"train/{metric}"] for name in names]
+    return ", ".join(f"{value:.2f}".removeprefix("0") for value in values)
+
+
+def remedied(*names: str) -> str:
+    """Return the silence with nothing useful in updates 4 to 6, three seeds each."""
+    runs = {name: [updates(f"extinction/{name}_{n}") for n in (1, 2, 3)] for name in names}
+    return "; ".join(f"{name}: {extinct(run, USUAL[2], 3, 6)}" for name, run in runs.items())
+
+
+def scores(start: str, *runs: str) -> str:
+    """Return the change of the score, with a t-interval over seeds."""
+    return f"{number(over_seeds([gain(start, run, 'score') for run in runs]), 2)} of score"
+
+
+def commons() -> str:
+    """Return gain and tokens of the talking commons at each price."""
+    parts = []
+    for price in ("0", "0.5", "2"):
+        group = [row for row in table("commons/runs") if usual(row, price)]
+        gains = over_seeds([float(row["gain"]) for row in group])
+        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
+        parts.append(f"price {price}: gain {number(gains)} in {words:.0f} tokens")
+    return "; ".join(parts)
+
+
+def schemes() -> str:
+    """Return the tokens that scripted teams of boxnet say under each way of planning."""
+    parts = []
+    for size in ("2", "4"):
+        rows = {row["entry"]: row for row in table(f"boxnet/oracle_{size}")}
+        for entry, label in (("team", "told once"), ("cmas", "central"), ("hmas2", "hybrid")):
+            tokens = number(compared(rows[entry], "tokens_said"))
+            parts.append(f"{size} x {size}, {label}: {tokens} tokens")
+        wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
+        tokens = number(compared(wordy["team"], "tokens_said"))
+        parts.append(f"{size} x {size}, told every step: {tokens} tokens")
+    return "; ".join(parts)
+
+
+def crossed() -> str:
+    """Return the gaps of teams from two starts that play with teams of other seeds."""
+    parts = []
+    for start, label in (("strong", "quickstart"), ("weak", "from a weak start")):
+        rows = {row["figure"]: row for row in table(f"crossplay/{start}")}
+        gaps = {
+            name: {key: float(rows[name][column]) for key, column in GAP.items()}
+            for name in ("accuracy", "tokens_said")
+        }
+        accuracy = number({key: 100 * value for key, value in gaps["accuracy"].items()})
+        parts.append(f"{label}: {accuracy} points, {number(gaps['tokens_said'])} tokens")
+    return "; ".join(parts)
+
+
+def usual(row: Mapping[str, str], price: str) -> bool:
+    """Return whether a training of the commons is one of the claim's."""
+    return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
+
+
+def demanded() -> str:
+    """Return tokens at each price and how many teams fell silent."""
+    rows = table("demand/runs")
+    parts = []
+    for price in ("0.5", "1", "2", "3", "4"):
+        group = [row for row in rows if float(row["price"]) == float(price)]
+        tokens = number(over_seeds([float(row["tokens_said"]) for row in group]))
+        silent = sum(row["collapsed"] == "True" for row in group)
+        parts.append(f"price {price}: {tokens} tokens, {silent} of {len(group)} silent")
+    return "; ".join(parts)
+
+
+def channel() -> str:
+    """Return what teams solve that were trained over a lossy channel at two prices."""
+    parts = []
+    for price in ("0.5", "0.2"):
+        group = [
+            100 * float(row["accuracy"])
+            for row in table("channel/quickstart")
+            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
+        ]
+        parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
+    return "; ".join(parts)
