@@ -28,7 +28,7 @@ from rows import HERE
 
 from laconic import envs
 from laconic.experiments.run_folder.folder import read_rows
-from laconic.learners.agents.recipes import FIRST, HOME, RECIPES
+from laconic.learners.agents.recipes import RECIPES, SHIPPED, STAND_IN
 from laconic.learners.agents.tiny import TinyTeam
 
 FOLDER, UNSHIPPED = Path("outputs/policies"), HERE / "starts" / "unshipped.jsonl"
@@ -130,7 +130,7 @@ def ship(name: str) -> None:
     values = [figures[kind][recipe.metric]["mean"] for kind in ("float32", "float16")]
     same = abs(values[0] - values[1]) <= MOST.get(name, 0.01)
     kind = "float16" if same else "float32"
-    target = HOME / "shipped" / name
+    target = SHIPPED / "shipped" / name
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folders[kind], target)
     steps = int(recipe.settings.get("train.steps", 800))
@@ -163,7 +163,7 @@ def parameters_of(folder: Path) -> int:
 
 def main(names: Sequence[str]) -> None:
     """Make the policies of some environments; those of all but the first if none is named."""
-    for name in names or [name for name in RECIPES if name != FIRST]:
+    for name in names or [name for name in RECIPES if name != STAND_IN]:
         ship(name)
 
 
