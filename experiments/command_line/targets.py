@@ -89,8 +89,12 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
     for override in OverridesParser.create().parse_overrides(list(overrides)):
-        # `agent=mixed` freezes its solver, and the member chosen for it may have no weights.
-        if override.package and (note := _drop_foreign_settings(cfg, override.package, typed)):
+        # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
+        # experiment sets `engine.start`, and the user types `engine=own`.
+        node = override.package or override.key_or_group.replace("/", ".")
+        if override.is_delete() or (not override.package and "." in override.key_or_group):
+            continue
+        if note := _drop_foreign_settings(cfg, node, typed):
             notes.append(note.partition("; kept")[0])
     experiments = [
         option.strip()

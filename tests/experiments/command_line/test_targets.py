@@ -8,12 +8,14 @@ from pkgutil import resolve_name
 
 import pytest
 import yaml
+from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pettingzoo import AECEnv, ParallelEnv
 from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.commons import Commons
+from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import (
     HIDDEN,
     accept_hidden,
@@ -99,6 +101,18 @@ def test_an_override_may_be_a_mapping(cfg):
     keys, _ = settled(cfg, "~env", f"+env={{_target_: {OWN}, reward: {{price: 1}}}}")
     assert keys == ["rounds", "reward", "first"]
     assert typed_keys(["+a={b: {c: 1}}", "~d", "e/f=g"]) == {"a", "a.b", "a.b.c", "e", "e.f"}
+
+
+def test_an_option_of_a_group_drops_what_an_experiment_set_for_another_one():
+    recipe = ["experiment=recipes/gpu_24gb", "engine=own", "learner/price=fixed"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", overrides=recipe)
+        notes = settle(cfg, recipe)
+    assert list(cfg.engine) == list(cfg.learner.price) == ["_target_"]
+    assert [note.partition(" does not take ")[2] for note in notes[:2]] == [
+        "engine.start, engine.arguments, left out",
+        "learner.price.delay, learner.price.steps, left out",
+    ]
 
 
 def test_nothing_is_left_out_of_a_class_that_no_override_names(cfg):
