@@ -44,6 +44,7 @@ lint: .venv/installed  ## format check, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy docs/evidence
 
 check: lint test  ## format check, lint, types, default tests
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rows import HERE
 
@@ -76,7 +77,7 @@ class Lesson:
     def texts(self) -> list[str]:
         """Return what is read and said in some episodes of the teacher."""
         environment = self.environments[0]
-        teacher = teacher_policy(setup.instantiate(self.cfg.learner.collect.teacher), environment)
+        teacher = teacher_policy(instantiate(self.cfg.learner.collect.teacher), environment)
         speakers = dict.fromkeys(environment.possible_agents, teacher)
         episodes = play([environment], speakers, [Start(i) for i in range(_TEXTS)], seed=0)
         turns = [turn for episode in episodes for turn in episode.turns]
@@ -128,7 +129,7 @@ def teach(lessons: Sequence[Lesson], policy: HFPolicy, steps: int, decay: int) -
     learner = setup.make_learner(cfg, policies)
     for step in range(steps):
         one = lessons[step % len(lessons)]
-        collector = setup.instantiate(one.cfg.learner.collect, _convert_="all")
+        collector = instantiate(one.cfg.learner.collect, _convert_="all")
         keys = setup.task_keys(one.environments[0])
         starts = setup.draw_starts(keys, one.cfg.train.tasks_per_step, 0, step)
         speaking = {agent: policies[agent] for agent in one.environments[0].possible_agents}

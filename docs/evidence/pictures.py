@@ -201,7 +201,7 @@ def programs(*panels: Axes) -> None:
 def place(figures: Mapping[str, Mapping[str, float]]) -> Place:
     """Return the place of an evaluation or of a mean over seeds."""
     tokens, accuracy = (
-        Interval(*(figures[name][key] for key in ("mean", "low", "high")), count=0)
+        Interval(count=0, **{key: figures[name][key] for key in ("mean", "low", "high")})
         for name in ("tokens_said", "accuracy")
     )
     return tokens, accuracy

@@ -232,11 +232,11 @@ def theory_and_training(*panels: Axes) -> None:
         own = [row for row in rows if row["start"] == start]
         before = own[0]["before"]
         for power, color, (_, mark) in zip((0, 1, 2), PALETTE, marks(3), strict=False):
-            band = [
+            longest, shortest = (
                 theory(before["accuracy"], power, tokens, prices)
                 for tokens in (before["tokens_said"], SHORTEST)
-            ]
-            axes.fill_between(prices, *band, color=color, alpha=0.18, linewidth=0)
+            )
+            axes.fill_between(prices, longest, shortest, color=color, alpha=0.18, linewidth=0)
             points: dict[float, list[float]] = {}
             for row in own:
                 name = row["name"].removeprefix(f"power {power}, price ")

@@ -6,6 +6,7 @@ scripted.py    writes docs/pictures/channel.png and commons.png
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from matplotlib.axes import Axes
 from rows import HERE
@@ -15,7 +16,11 @@ from laconic.experiments.reporting import look
 from laconic.learners import Interval, ScriptedTeam, Start, play, wilson
 
 PICTURES = HERE.parent / "pictures"
-SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
+SPLIT: dict[str, Any] = {
+    "information": "split",
+    "topology": "star",
+    "schedule": ["helper", "solver"],
+}
 RED, *OTHERS = COLORS = ("red", "blue", "green", "white")
 
 
@@ -32,7 +37,8 @@ def solved(codes: bool, tasks: int, **channel: object) -> int:
     for seed, (key, task) in enumerate(env.tasks.items()):
         _, infos = env.reset(seed=seed, options={"task": key})
         word = "" if codes and task.answer == RED else task.answer
-        informed = [a for a, i in infos.items() if any(task.relevant[fact] for fact in i["share"])]
+        relevant = task.relevant or ()
+        informed = [a for a, i in infos.items() if any(relevant[fact] for fact in i["share"])]
         read = env.step(dict.fromkeys(informed, word))[0]["solver_0"]["text"]
         # A coding team takes unmarked silence for red; a mark rules red out.
         marked = guess.choice(OTHERS) if "could not" in read else RED
