@@ -2,6 +2,7 @@
 
     <!-- settings: env/gsm8k -->                   keys, values and comments of conf/env/gsm8k.yaml
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
+    <!-- names: laconic.envs -->                   public names of a module and what they are
 
 So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
 calls `on_page_markdown`, which imports nothing of the project.
@@ -35,7 +36,7 @@ Row = tuple[str, str, str]
 """Key, value and comment of a setting."""
 BOOSTS = {"Tutorials": 3.0, "Guides": 2.0, "Background": 1.5}
 """Weight of a page in the search by section of the navigation; 1 in other sections."""
-_MARK = re.compile(r"^<!-- (settings|words): (\S+)(?: (\w+))? -->$", re.M)
+_MARK = re.compile(r"^<!-- (settings|words|names): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
@@ -51,6 +52,8 @@ def _replacement(mark: re.Match[str]) -> str:
     if kind == "settings":
         rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in explained(name)]
         return table(("key", "value", "meaning"), rows)
+    if kind == "names":
+        return table(("name", "what it is"), [(f"`{n}`", text) for n, text in public(name)])
     meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])
 
@@ -179,6 +182,58 @@ def words(path: Path, variable: str) -> dict[str, str]:
                 mapping: dict[str, str] = ast.literal_eval(node.value)
                 return mapping
     raise LookupError(f"{path} has no mapping {variable!r}")
+
+
+def public(module: str) -> Iterator[tuple[str, str]]:
+    """Yield each name in `__all__` of a module, with the first sentence of its docstring."""
+    for name in sorted(exported(module)):
+        text = " ".join((docstring(module, name) or "").split())
+        yield name, re.split(r"(?<=[.:]) ", text)[0].rstrip(".:")
+
+
+def exported(module: str) -> list[str]:
+    """Return `__all__` of a module."""
+    (value,) = [node.value for node in _tree(module).body if "__all__" in _assigned(node)]
+    names: list[str] = ast.literal_eval(value)
+    return names
+
+
+def docstring(module: str, name: str) -> str | None:
+    """Return the docstring of a class, a function, or a constant (the text below it).
+
+    A name that the module imports is followed to where it is defined.
+    """
+    body = _tree(module).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            if text := ast.get_docstring(node):  # overloads have none
+                return text
+        if name in _assigned(node) and isinstance(following, ast.Expr):
+            return str(ast.literal_eval(following.value))
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            return docstring(str(node.module), name)
+    return None
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    """Return the syntax tree of a module; what it imports need not be installed."""
+    path = ROOT.joinpath("src", *module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text("utf-8"))
+
+
+def _assigned(node: ast.stmt) -> set[str]:
+    """Return the names that a statement assigns."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {
+        name.id
+        for target in targets
+        if target is not None
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
 
 
 def _escaped(cell: str) -> str:
