@@ -31,7 +31,10 @@ TAKEN = (
     *("seed", "threads", "step", "resume", "sweep_metric", "report"),
     *("train.*", "demand.*", "measure.*"),
     *(f"evaluation.{name}" for name in ("tasks", "split", "batch", "greedy", "transcripts")),
-    *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence", "tokens")),
+    *(
+        f"evaluation.{name}"
+        for name in ("demand", "samples", "pass_at", "probe_silence", "tokens", "fidelity")
+    ),
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),
     # The environment, without the source of its tasks.
     *("env.budget.*", "env.channel.*", "env.reward.*", "env.generator.*", "env.team", "env.team.*"),
@@ -70,9 +73,9 @@ TAKEN = (
     "learner.collect.teacher.*",
     *(
         f"learner.collect.{name}"
-        for name in ("correct", "credit", "episodes", "extra", "foreign", "own")
+        for name in ("continuations", "correct", "credit", "episodes", "extra", "foreign", "own")
     ),
-    *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest")),
+    *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest", "turns")),
     *(f"learner.collect.{name}" for name in ("charge_power", "others", "solved", "strange_tasks")),
     *(
         f"compare.{name}"

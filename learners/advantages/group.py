@@ -10,7 +10,7 @@ A learner asks an `Estimator`. One of your own is a subclass, named in `advantag
     Dr. MAS (2602.08847), by agent          mean           std
     Dr. GRPO (2503.20783)                   mean           none
     MAGRPO (2508.04652), by agent and round mean           none
-    RLOO (2402.14740)                       leave_one_out  none
+    RLOO (2402.14740), C3 (2603.06859)      leave_one_out  none
     MC-GRPO (2601.22582)                    median         mad
 
 Numbers in parentheses are arXiv identifiers. Arithmetic on floats; knows neither tokens nor
@@ -36,7 +36,7 @@ Part = Literal["task", "agent", "round"]
 Center = Literal["mean", "median", "leave_one_out", "none"]
 Scale = Literal["std", "population_std", "mad", "mad_or_std", "none"]
 ScaleOver = Literal["group", "batch"]
-Member = Literal["sequence", "episode"]
+Member = Literal["sequence", "episode", "reply"]
 
 EQUAL = 1e-8
 """Largest spread of returns that count as equal, as a part of their size (or of 1, if larger)."""
@@ -53,6 +53,8 @@ class Key(NamedTuple):
     """Round it is counted from. None: a whole episode."""
     episode: int | None = None
     """Index of the episode in its group. None: not known."""
+    tokens: tuple[int, ...] = ()
+    """Conversation up to the end of the reply. Empty: not known."""
 
 
 class Comparison(NamedTuple):
@@ -163,7 +165,8 @@ class Advantages(Estimator):
     compare_by: Member = "sequence"
     """Member of a comparison. `sequence`: each sequence counts once, so an episode with more
     replies counts more often. `episode`: the sequences of an episode that are compared count once,
-    by their mean return, and share its advantage."""
+    by their mean return, and share its advantage. `reply`: each sequence counts once, and
+    sequences of equal tokens share their mean return, so that equal replies tie (C3)."""
 
     def __post_init__(self) -> None:
         """Check the settings; a list (from yaml) becomes a tuple.
@@ -201,44 +204,54 @@ class Advantages(Estimator):
                 " no other center is a member of the group; got"
                 f" learner.advantages.center={self.center}"
             )
-        if self.leave_out_pivot and self.compare_by == "episode":
+        if self.leave_out_pivot and self.compare_by != "sequence":
             raise SettingError(
                 "learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence,"
-                " because a pivot is one sequence; got learner.advantages.compare_by=episode"
+                " because a pivot is one sequence; got learner.advantages.compare_by="
+                f"{self.compare_by}"
             )
         number("learner.advantages.eps", self.eps, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare each return with those of its group; see `Estimator`."""
-        comparisons = self.compare(returns, keys)
-        advantages = [0.0] * len(returns)
+        check_returns(returns, keys)
+        values = self._tied(returns, keys)
+        comparisons = self._comparisons(values, keys)
+        advantages = [0.0] * len(values)
         for member in (member for group in self._groups(keys) for member in group):
-            value = fmean(returns[index] for index in member)
+            value = fmean(values[index] for index in member)
             for index in member:
                 center, scale = comparisons[index]
                 advantages[index] = (value - center) / scale
         return tuple(advantages)
 
     def compare(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[Comparison, ...]:
-        """Return the center and scale of each advantage; see `Estimator`."""
+        """Return the center and scale of each advantage; see `Estimator`.
+
+        The center of a reply that shares its mean return with equal ones makes up for the
+        difference, so that (return - center) / scale is its advantage.
+        """
         check_returns(returns, keys)
-        comparisons = [Comparison(0.0, 1.0)] * len(returns)
-        for group in self._groups(keys):
-            values = [fmean(returns[index] for index in member) for member in group]
-            for member, comparison in zip(group, self._compare(values), strict=True):
-                for index in member:
-                    comparisons[index] = comparison
-        return tuple(comparisons)
+        values = self._tied(returns, keys)
+        comparisons = self._comparisons(values, keys)
+        return tuple(
+            Comparison(center + (own - shared), scale)
+            for (center, scale), own, shared in zip(comparisons, returns, values, strict=True)
+        )
 
     def centers(self, values: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...] | None:
-        """Return the mean of each member's group; None around a median, 0 around nothing."""
+        """Return the mean of each member's group; None around a median, 0 around nothing.
+
+        Replies that share their mean value differ in their centers as in `compare`.
+        """
         if self.center == "median":
             return None
-        means = [0.0] * len(values)
+        shared = self._tied(values, keys)
+        means = [own - tied for own, tied in zip(values, shared, strict=True)]
         for group in self._groups(keys) if self.center != "none" else ():
             mean = fmean(fmean(values[index] for index in member) for member in group)
             for index in (index for member in group for index in member):
-                means[index] = mean
+                means[index] += mean
         return tuple(means)
 
     def update_scale(self, advantages: Sequence[float]) -> float:
@@ -278,15 +291,35 @@ class Advantages(Estimator):
             + (" or put 'agent' into learner.advantages.group_by" if shared else "")
         )
 
+    def _comparisons(self, values: Sequence[float], keys: Sequence[Key]) -> list[Comparison]:
+        """Return the comparison of each of the values (members,)."""
+        comparisons = [Comparison(0.0, 1.0)] * len(values)
+        for group in self._groups(keys):
+            means = [fmean(values[index] for index in member) for member in group]
+            for member, comparison in zip(group, self._compare(means), strict=True):
+                for index in member:
+                    comparisons[index] = comparison
+        return comparisons
+
+    def _tied(self, values: Sequence[float], keys: Sequence[Key]) -> Sequence[float]:
+        """Return the values (members,); under `compare_by=reply` equal replies share their mean."""
+        if self.compare_by != "reply":
+            return values
+        replies = [key._replace(episode=None) for key in keys]
+        of_reply: dict[Key, list[float]] = {}
+        for value, reply in zip(values, replies, strict=True):
+            of_reply.setdefault(reply, []).append(value)
+        return [fmean(of_reply[reply]) for reply in replies]
+
     def _groups(self, keys: Sequence[Key]) -> list[list[list[int]]]:
         """Return the groups; a group is a list of members, a member a list of sequences' indices.
 
-        Under `compare_by=sequence` each sequence is a member by itself.
+        A sequence is a member by itself, except under `compare_by=episode`.
         """
         groups: dict[tuple[object, ...], dict[object, list[int]]] = {}
         for index, key in enumerate(keys):
             group = groups.setdefault(tuple(getattr(key, part) for part in self.group_by), {})
-            member = index if self.compare_by == "sequence" else key.episode
+            member = key.episode if self.compare_by == "episode" else index
             group.setdefault(member, []).append(index)
         return [list(group.values()) for group in groups.values()]
 

@@ -94,7 +94,7 @@ class TokenSequence:
     @property
     def key(self) -> Key:
         """Key of the return, for an `Estimator`."""
-        return Key(self.task, self.agent, self.round, self.episode)
+        return Key(self.task, self.agent, self.round, self.episode, self.token_ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

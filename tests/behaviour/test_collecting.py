@@ -22,6 +22,7 @@ def quick(small):
         "learner.credit=silence",
         "learner.credit=shapley",
         "learner=at_grpo",
+        "learner=c3",
         "learner/collect=contrast",
     ],
 )
@@ -31,7 +32,7 @@ def test_a_run_trains_and_goes_on_bit_for_bit(run, quick, tmp_path, rows, timele
     assert outcome.code == 0, outcome.err
     trained = rows(whole / "metrics.jsonl")[1:]
     assert all(row["learner/steps"] > 0 for row in trained)
-    assert all((REPLAYS in row) is ("credit" in setting) for row in trained)
+    assert all((REPLAYS in row) is ("contrast" not in setting) for row in trained)
     # As if it had been killed after its first checkpoint.
     shutil.copytree(whole, cut)
     shutil.rmtree(cut / "checkpoints" / "step_00000002")
@@ -82,6 +83,7 @@ def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
         ),
         (["learner/collect=contrast", "learner.collect.extra=0"], "collect.extra"),
         (["learner=at_grpo", "learner.credit=silence"], "choose learner.credit=own"),
+        (["learner=c3", "learner.credit=own"], "works with learner.credit=team"),
         (
             [
                 "learner.credit=own",

@@ -16,8 +16,8 @@ from laconic.experiments.session.setup import make_environments, make_learner, m
 from laconic.learners.episode import Episode, Group, Turn
 
 METHODS = ("gspo", "magrpo", "at_grpo", "ippo", "mappo")
-LIKE_GSPO = ("agent_gspo", "dr_mas")
-"""Methods with the sequences of gspo."""
+LIKE_OTHERS = ("agent_gspo", "c3", "dr_mas")
+"""Methods with the sequences of gspo or at_grpo."""
 
 
 @cache
@@ -75,13 +75,13 @@ def tokens_of(groups: list[Group]) -> int:
     "rounds", [4, *(pytest.param(rounds, marks=pytest.mark.slow) for rounds in (2, 8, 16))]
 )
 @pytest.mark.parametrize(
-    "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LIKE_GSPO)]
+    "method", [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LIKE_OTHERS)]
 )
 def test_no_token_passes_twice(policy_folder, method, rounds):
     cfg, policies = team_of(method, policy_folder)
     draw, agents = Random(rounds), tuple(policies)
     groups = [group_of(f"t{n}", agents, rounds, draw) for n in range(2)]
-    if method == "at_grpo":
+    if method in ("at_grpo", "c3"):
         groups = [candidates(group, round) for group in groups for round in range(rounds)]
     learner = make_learner(cfg, policies)
     models = {id(policy.model): policy.model for policy in policies.values()}.values()

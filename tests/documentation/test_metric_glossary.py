@@ -24,10 +24,13 @@ SETTINGS = {
     "kl": ["learner.objective.beta=0.1"],
     "balance": ["learner.balance_silence=true"],
     "target": ["learner/price=target_tokens"],
+    "contrast": ["learner/collect=contrast"],
     "separate": ["agent.sharing=separate"],
     "demand": ["evaluation.demand=2"],
 }
 """Settings that bring figures which the methods do not have by themselves."""
+WRITTEN = {"facts_told", "stated", "strict"}
+"""Measures of some worlds that the test's runs write."""
 
 
 def explained() -> set[str]:
@@ -101,8 +104,10 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         names |= written(folder, rows)
     sampled = ["evaluation.greedy=false", "evaluation.samples=2", "evaluation.pass_at=[1,2]"]
     api = ["agent=api", "agent.model=m", f"agent.base_url={fault_server.base_url}"]
-    for name, more in {"sampled": [small[0], *sampled], "api": api}.items():
-        few = ["evaluation.tasks=2", f"hydra.run.dir={tmp_path}/{name}"]
+    faithful = [small[0], "evaluation.fidelity=4"]
+    evaluations = {"sampled": [small[0], *sampled], "api": api, "faithful": faithful}
+    for name, more in evaluations.items():
+        few = ["evaluation.tasks=4", f"hydra.run.dir={tmp_path}/{name}"]
         assert run("evaluate", *more, *few).code == 0
         names |= written(tmp_path / name, rows)
     verbose = ["agent=scripted", "agent.script=verbose", "evaluation.tasks=2"]
@@ -111,11 +116,11 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         names |= written(tmp_path / f"wordy_{name}", rows)
     assert unexplained(names) == set()
     # The other way round; no provider was asked in a training, nobody thought, no critic broke, and
-    # of the measures that only some worlds have these runs wrote facts_told.
+    # of the measures that only some worlds have these runs wrote those of WRITTEN.
     ghosts = {each for each in explained() if not any(fnmatchcase(name, each) for name in names)}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
         f"{kind}/{name}"
-        for name in (*MEASURES.keys() - {"facts_told"}, *THINKING)
+        for name in (*MEASURES.keys() - WRITTEN, *THINKING)
         for kind in ("train", "eval")
     } | {"learner/skipped_value_steps", "train/own_accuracy"}
 

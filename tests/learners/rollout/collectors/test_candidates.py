@@ -142,8 +142,13 @@ def test_the_best_is_chosen_by_the_credit(relay, credit, goes_on):
     quiet = [["", ""], ["", ""]]
     deck = Deck(x_0=quiet, y_0=quiet, z_0=[["", "n"], ["left right 3 4 5 6 7", ""]])
     policies = dict.fromkeys(relay.possible_agents, deck)
-    Candidates(credit)([relay], policies, [Start(0, "t")], 2, seed=0)
+    collector = Candidates(credit)
+    collector([relay], policies, [Start(0, "t")], 2, seed=0)
     assert relay.played[-1][-1]["z_0"] == goes_on
+    # In each of two rounds the first candidates, and one more of each of three agents. The chosen
+    # ones are played once more, which shows the end.
+    assert len(relay.played) == 2 * (1 + 3) + 1
+    assert collector.metrics == {"replays": 8}
 
 
 def test_an_agent_without_tokens_has_one_reply_and_is_not_trained(relay, relayers, deck):
