@@ -35,6 +35,10 @@ OTHERS = {
     "transformers",
 }
 """Programs of others, which are not looked into."""
+MOST_LINES = 400
+MOST_WORDS = 40_000
+WRITTEN = {"docs/judges.md", "docs/graders.md", "docs/parity.md", "docs/gpu.md"}
+"""Pages that programs write."""
 
 
 def by_name(page: Path) -> str:
@@ -92,6 +96,36 @@ def test_no_command_of_a_page_needs_more_than_five_overrides(commands, page):
     ours = [command for command in commands(page) if command.program]
     long = [command.text for command in ours if len(counted(command)) > MOST_OVERRIDES]
     assert long == [], "the settings belong into a preset of conf/experiment/ or a target of make"
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
+def test_a_page_is_short(page):
+    assert len(page.read_text("utf-8").splitlines()) <= MOST_LINES
+
+
+def test_all_pages_together_are_short():
+    pages = {*PAGES, README} - {ROOT / name for name in WRITTEN}
+    words = sum(count_words(page.read_text("utf-8")) for page in pages)
+    assert 10_000 < words <= MOST_WORDS, "shorten a page: one place for a fact, links elsewhere"
+
+
+def test_words_are_those_that_a_reader_sees():
+    page = """# Two words
+```sh
+laconic train
+```
+<!-- settings: env/gsm8k --> <img src="a b">
+| A cell | with `code=1` | – |
+|---|---|---|
+"""
+    # "Two words", "A cell" and "with code=1".
+    assert count_words(page) == 6
+
+
+def count_words(page: str) -> int:
+    """Return the number of words outside blocks of code; tables count, marks and HTML do not."""
+    text = re.sub(r"^```.*?^```|<!--.*?-->|<[a-z/][^>]*>", " ", page, flags=re.M | re.S)
+    return sum(1 for word in text.replace("|", " ").split() if re.search(r"\w", word))
 
 
 def counted(command) -> list[str]:

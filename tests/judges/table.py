@@ -21,30 +21,25 @@ from rich.table import Table
 INTRODUCTION = """\
 # Outside judges
 
-Programs of others run our environments, each in its own virtual environment with the versions
-below. `make judges` installs them, runs `tests/judges/` and writes this page.
-`make judge-benchmarl` runs one of them. [Every check](evidence/judges.csv) is in a table of its
-own.
+Programs of others run our environments. `make judges` installs them, runs `tests/judges/` and
+writes this page; `make judge-benchmarl` runs one. [Every check](evidence/judges.csv) is in a table.
 
 - *passes*: the client's own checks hold.
 - *trains*: its algorithm takes its steps, and all figures stay finite.
 - *learns*: a policy clears the bars of the test on held-out tasks.
-- *refused*: the client does not take this view of an environment. The note has the reason or a
-  workaround.
+- *refused*: the client does not take this view of an environment.
 
 """
 LEARNT = """
 ## What was learned
 
 `signal` with a price (`tests/judges/conftest.py`). One of three helpers holds the statement that
-matters, and the solver, who holds none, answers. A statement costs 0.1, and the right answer
-pays each agent 1. The price rises from 0 during the training; otherwise teams fall silent and
-guess.
+matters, and the solver answers. A statement costs 0.1, and the right answer pays each agent 1. The
+price rises from 0 during the training; otherwise teams fall silent and guess.
 
 Figures are means over 500 held-out tasks, with the most likely action of every agent. The return is
 the mean over agents. The last columns are shares of turns in which helpers with and without the
-statement spoke. Silence can name one of the four colors for free, so a team may solve every task
-while informed helpers speak in three turns of four.
+statement spoke. Silence can name one of the four colors for free, so three turns of four suffice.
 """
 ALL = {
     path.stem
