@@ -24,6 +24,7 @@ from laconic.envs.checks import check_names, choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.faults import Fault
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.team import FreeText, TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
@@ -37,6 +38,7 @@ __all__ = [
     "Budget",
     "Channel",
     "DialogueEnv",
+    "Fault",
     "FreeText",
     "Reward",
     "Score",
@@ -99,8 +101,9 @@ def make(
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         max_rounds: rounds after which a rollout reports an endless episode as an error; stored in
             `metadata["max_rounds"]`.
-        **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`, `reward`
-            and `channel` may be mappings. A registered function gets its own settings.
+        **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`,
+            `reward`, `channel` and `fault` may be mappings. A registered function gets its own
+            settings.
 
     Returns:
         A `DialogueEnv`, a `WorldEnv`, or (not of the annotated type) what a registered function
@@ -207,7 +210,8 @@ def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) 
     accepted -= {"settings", "benchmark", "world"}
     check_names("setting of an environment", settings, accepted)
     checked = dict(settings)
-    for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
+    records = {"budget": Budget, "reward": Reward, "channel": Channel, "fault": Fault}
+    for key, record in records.items():
         value = settings.get(key)
         if isinstance(value, Mapping):
             check_names(f"setting of env.{key}", value, signature(record).parameters)

@@ -11,12 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar, Literal
 
 from laconic.envs.errors import SettingError
 
 __all__ = [
     "Benchmark",
+    "Falsehood",
     "PromptedTask",
     "Score",
     "Split",
@@ -73,6 +75,20 @@ class Task:
     def text(self) -> str:
         """Return the whole problem, in the source's layout or as one paragraph."""
         return self.source_text or " ".join((*self.statements, self.question))
+
+
+@dataclass(frozen=True, slots=True)
+class Falsehood:
+    """A statement of a task with another value, and the answer that would follow."""
+
+    index: int
+    """Index of the statement."""
+    statement: str
+    """Statement with the false value."""
+    value: str
+    """False value, a word or number that stands nowhere in the true task, its answer or working."""
+    answer: str
+    """Answer to the task if the statement were true, in plain form; never the reference answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +243,19 @@ class Benchmark(PromptedTask):
         a wrong answer may have any length, they are no longer than `task.answer_text`.
         """
         return self.committed(message) or ""
+
+    def falsified(self, task: Task, index: int, random: Random) -> Falsehood | None:
+        """Return a relevant statement of a generated task with another value (`env.fault`).
+
+        By default None: the benchmark does not know what would follow. A benchmark that knows it
+        also returns None for a statement that cannot be changed without doubt.
+
+        Args:
+            task: the task.
+            index: index of the statement.
+            random: source of the draws.
+        """
+        return None
 
     def null_draft(self, task: Task, draft: str) -> str:
         """Return a draft of the same form and length that says nothing about the task.

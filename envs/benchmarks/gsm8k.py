@@ -7,13 +7,15 @@ Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:21
 from __future__ import annotations
 
 import re
+from random import Random
 
 from laconic.envs.errors import SourceError
+from laconic.envs.families.arithmetic.falsify import falsified
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
 from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sources import Row, field, filled, split_question
-from laconic.envs.task import Task
+from laconic.envs.task import Falsehood, Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
@@ -50,6 +52,10 @@ class GSM8K(ShortAnswers):
     commitment = staticmethod(commitment)
     plain = staticmethod(plain)
     answers_vary_in_length = True
+
+    def falsified(self, task: Task, index: int, random: Random) -> Falsehood | None:
+        """Return a statement with another number (`envs.families.arithmetic.falsify`)."""
+        return falsified(task, index, random)
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """Return the task of a row: its sentences, and the number after the only `####`."""

@@ -20,7 +20,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.generation import Candidate, Span, draw_different, span
 from laconic.envs.families.common.sources import Row, field
-from laconic.envs.task import Benchmark, Split, Task
+from laconic.envs.task import Benchmark, Falsehood, Split, Task
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
 """The colours there are, which are the answers; a generator takes the first of them."""
@@ -113,6 +113,15 @@ class Signal(ShortAnswers):
     answer_in = staticmethod(answer_in)
     commitment = staticmethod(commitment)
     exempt = Benchmark.exempt
+
+    def falsified(self, task: Task, index: int, random: Random) -> Falsehood | None:
+        """Return a statement with the first color that no thing of the table has."""
+        table = " ".join((*task.statements, task.answer))
+        color = next((name for name in COLOURS if name not in table), None)
+        if color is None or task.answer not in task.statements[index]:
+            return None
+        false = task.statements[index].replace(task.answer, color)
+        return Falsehood(index, false, color, color)
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """Return the task of a row: question, statements and color, perhaps with flags."""

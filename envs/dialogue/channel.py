@@ -107,7 +107,7 @@ class Transmission:
         for message in messages:
             if message.agent not in speakers:
                 continue
-            lost = bool(message.text) and self._loses(message, listener)
+            lost = bool(message.text) and self.loses(message, listener)
             self._sent_lost[0] += bool(message.text)
             self._sent_lost[1] += lost
             probed = self._channel.probe and message.agent in silent
@@ -117,6 +117,7 @@ class Transmission:
                 lines.append(heard((message,), (message.agent,)))
         return "\n".join(lines) or SILENT_ROUND
 
-    def _loses(self, message: Message, listener: str) -> bool:
+    def loses(self, message: Message, listener: str) -> bool:
+        """Return whether a message is lost to a listener."""
         place = message.round, self._places[message.agent], self._places[listener]
         return bool(self._lost[place])

@@ -34,6 +34,7 @@ from laconic.envs.checks import choice, number, whole
 from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.faults import Fault, Faulty
 from laconic.envs.dialogue.messages import Expert, Feedback, Mode
 from laconic.envs.dialogue.reward import Ending, Outcome, Reward, free_tokens
 from laconic.envs.dialogue.roster import (
@@ -157,6 +158,7 @@ class DialogueEnv(TeamEnv):
         budget: caps on messages and thoughts.
         reward: the price of a token.
         channel: how often messages are lost on the way (`envs.dialogue.channel`).
+        fault: a fault of one agent (`envs.dialogue.faults`).
         tokens_left: caps that an agent sees: `all`, or its `own` without those of the round
             and the episode. These change when others speak, even for an agent that hears no one.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
@@ -189,6 +191,7 @@ class DialogueEnv(TeamEnv):
         budget: Budget | None = None,
         reward: Reward | None = None,
         channel: Channel | None = None,
+        fault: Fault | None = None,
         tokens_left: Literal["all", "own"] = "all",
         instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
@@ -227,11 +230,21 @@ class DialogueEnv(TeamEnv):
                 "env.agree_at needs several agents that answer one question (env.answer=majority);"
                 f" got env.answer={answer} with {len(self.answering)}"
             )
+        self.fault, self._fault_places = fault or Fault(), tuple[str, ...]()
+        if self.fault.kind:
+            self.fault.check(benchmark, tasks)
+            readers = self.holders if self.information == "split" else roster.agents
+            self._fault_places = self.fault.candidates(roster, rounds, readers)
         self._feedback = Feedback(benchmark, feedback, expert)
         self._conditions = dict(benchmark.conditions())
         self._by_role = roster.by_role
         self.notes: dict[str, str] = {}
         """By agent, private words that it reads at the top of its own part of the first text."""
+
+    @property
+    def hearing(self) -> Sequence[Mapping[str, Sequence[str]]]:
+        """Agents that each agent hears, by round; the cycle starts again when it ends."""
+        return self._roster.hearing
 
     def check_order(self) -> None:
         """Check that an agent answers after those that hold the statements of a split task.
@@ -251,19 +264,49 @@ class DialogueEnv(TeamEnv):
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
+        self._unwritten: dict[str, int] = {}
         self._referee = Referee(
             self.benchmark, self.task, self._roster, self.rounds, self.stop_at, self.agree_at
         )
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
+        self.faulty: Faulty | None = None
+        if self.fault.kind:
+            places, own = self._fault_places, generator.spawn(1)[0]
+            self.faulty = self.fault.draw(self.benchmark, self.task, self.shares, places, own)
 
     def _openings(self) -> Mapping[str, Opening]:
         parts = known_and_asked(self.task, self.shares, self.benchmark.separator)
+        if (faulty := self.faulty) is not None:
+            share = {faulty.agent: self.shares[faulty.agent]}
+            parts |= known_and_asked(faulty.read(self.task), share, self.benchmark.separator)
         openings = self._briefing(self.benchmark).openings(parts)
         for agent, words in self.notes.items():
             openings[agent] = replace(openings[agent], own=f"{words}\n{openings[agent].own}")
         return openings
+
+    def _speak(self, actions: Mapping[str, str]) -> None:
+        if self.faulty is not None:
+            agent = self.faulty.agent
+            said = [message for message in self.messages if message.agent == agent]
+            heard = self._last_heard(agent)
+            action, words = self.faulty.act(actions.get(agent, ""), said, heard)
+            actions, self._unwritten = (
+                {**actions, agent: action},
+                {agent: len(self.tokenize(words))},
+            )
+        super()._speak(actions)
+
+    def _last_heard(self, agent: str) -> str:
+        """Return the last message that an agent heard; empty for none."""
+        cycle = self._roster.hearing
+        for message in reversed(self.messages):
+            is_linked = message.agent in cycle[message.round % len(cycle)][agent]
+            lost = self._transmission is not None and self._transmission.loses(message, agent)
+            if message.text and is_linked and not lost:
+                return message.text
+        return ""
 
     def _resolve(self) -> Outcome:
         texts = {agent: message.text for agent, message in self._latest.items()}
@@ -294,8 +337,11 @@ class DialogueEnv(TeamEnv):
         return score
 
     def _free_tokens(self) -> dict[str, int]:
-        """Return the tokens of each message that state an answer and cost nothing."""
-        free: dict[str, int] = {}
+        """Return the tokens of each message that cost nothing.
+
+        They state an answer, or a fault put them into the agent's mouth.
+        """
+        free = dict(self._unwritten)
         if not self._reward.exempt_answer:
             return free
         for agent in self.answering:
@@ -304,7 +350,7 @@ class DialogueEnv(TeamEnv):
                 tokens = free_tokens(self.benchmark, self.task, text, self.tokenize)
                 if tokens is not None:
                     self._exempted.add(agent)
-                    free[agent] = tokens
+                    free[agent] = free.get(agent, 0) + tokens
         return free
 
     def _measures(self) -> dict[str, float]:
@@ -319,6 +365,9 @@ class DialogueEnv(TeamEnv):
         share, knows = self.shares[agent], None
         if not (self._by_role and agent in self.answering):
             has_spoken = self.ledger.said[agent] > 0
-            knows = informed(self.task, self.information, share, has_spoken)
+            true = share if self.faulty is None else self.faulty.true_share(agent, share)
+            knows = informed(self.task, self.information, true, has_spoken)
         info: dict[str, Any] = {"share": share, "informed": knows}
+        if self.faulty is not None:
+            info["fault"] = self.faulty.info
         return info | ({"conditions": dict(self._conditions)} if self._conditions else {})

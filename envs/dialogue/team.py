@@ -235,11 +235,11 @@ class TeamEnv(TextEnv, ABC):
         self.ledger = Ledger(self.budget, self.possible_agents)
         self._latest: dict[str, Message] = {}
         self._account, self._paid = Account(self._reward), {}
-        self._begin(generator)
-        self._talking = self._speakers()
         self._transmission: Transmission | None = None
         if self.channel.lose or self.channel.probe:
             self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
+        self._begin(generator)
+        self._talking = self._speakers()
         openings = self._openings()
         texts = {
             agent: "\n".join(filter(None, (opening.general, opening.own)))

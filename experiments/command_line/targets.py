@@ -40,6 +40,10 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "env.channel.mark": False,
         "env.channel.per": "listener",
         "env.channel.probe": False,
+        "env.fault.kind": None,
+        "env.fault.place": "leaf",
+        "env.fault.round": 0,
+        "env.fault.packaging": "plain",
         "env.tokens_left": "all",
         "env.reward.thought_weight": 1.0,
         "env.reward.multiply_by": None,
@@ -67,7 +71,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
 )
 """Settings that the composed configuration does not show, with their defaults."""
 
-_HIDDEN_NODES = ("env.channel", "agent.lora")
+_HIDDEN_NODES = ("env.channel", "env.fault", "agent.lora")
 _TARGET = "._target_"
 _PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
 _MEMBER = re.compile(r"^agent\.members\.\w+")

@@ -90,7 +90,7 @@ class ScriptedPolicy:
             self._tasks[request.info["task"]] if self._tasks else _NO_TASK for request in requests
         )
         return [
-            Reply(self._script(task, request, generator))
+            Reply(self._script(_believed(task, request), request, generator))
             for task, request in zip(tasks, requests, strict=True)
         ]
 
@@ -294,9 +294,9 @@ class Telegraph:
             message = _oracle(task, request, generator)
             has_facts = message and not task.drafts
             statements = relevant_statements(task, _share(request)) if has_facts else ()
-            return " ".join(self._short[text] for text in statements) or message
+            return " ".join(self._short.get(text, text) for text in statements) or message
         conversation = " ".join((*request.texts, request.text))
-        decoded = [text for text in task.statements if self._short[text] in conversation]
+        decoded = [text for text in task.statements if self._short.get(text, text) in conversation]
         return _answer(task, replace(request, text=" ".join((request.text, *decoded))))
 
 
@@ -335,6 +335,22 @@ def _telegram(statement: str, words: Sequence[str], statements_with: Mapping[str
         chosen.add(best)
         candidates = remaining[best]
     return " ".join(words[index] for index in sorted(chosen))
+
+
+def _believed(task: Task, request: Request) -> Task:
+    """Return the task as the agent has to believe it: with a false fact that it read (`env.fault`).
+
+    Of a false and a true version in its conversation, the true one counts.
+    """
+    fault = request.info.get("fault", {})
+    if "statement" not in fault or not task.statements:
+        return task
+    read, false = "\n".join((*request.texts, request.text)), fault["statement"]
+    statements = list(task.statements)
+    if false not in read or statements[fault["index"]] in read:
+        return task
+    statements[fault["index"]], answer = false, fault["false_answer"]
+    return replace(task, statements=tuple(statements), answer=answer, answer_text="", solution="")
 
 
 def _draft(task: Task, request: Request, index: int = 0) -> str:

@@ -12,6 +12,7 @@ from fake_engine import FakeEngine
 from places import ROOT, configs
 
 from laconic.extras.analysis.demand_statistics import GLOSSARY as DEMAND
+from laconic.extras.analysis.spread import GLOSSARY as SPREAD
 from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
@@ -48,6 +49,8 @@ def explained() -> set[str]:
         entries |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
     assert "<!-- words: extras/analysis/demand_statistics.py GLOSSARY -->" in text
     entries |= {f"demand/{name}" for name in DEMAND}
+    assert "<!-- words: extras/analysis/spread.py GLOSSARY -->" in text
+    entries |= {f"eval/{name}" for name in SPREAD}
     return {re.sub(r"<[^>]*>", "*", entry) for entry in entries}
 
 
@@ -111,7 +114,8 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         assert run("evaluate", *more, *few).code == 0
         names |= written(tmp_path / name, rows)
     verbose = ["agent=scripted", "agent.script=verbose", "evaluation.tasks=2"]
-    for name, more in {"evaluate": ["evaluation.probe_silence=true"], "demand": []}.items():
+    probes = ["evaluation.probe_silence=true", "env.fault.kind=false_fact"]
+    for name, more in {"evaluate": probes, "demand": []}.items():
         assert run(name, *verbose, *more, f"hydra.run.dir={tmp_path}/wordy_{name}").code == 0
         names |= written(tmp_path / f"wordy_{name}", rows)
     assert unexplained(names) == set()
