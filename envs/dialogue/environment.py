@@ -289,9 +289,10 @@ class DialogueEnv(TeamEnv):
     def _speak(self, actions: Mapping[str, str]) -> None:
         if self.faulty is not None:
             agent = self.faulty.agent
-            said = [message for message in self.messages if message.agent == agent]
-            heard = self._last_heard(agent)
-            action, words = self.faulty.act(actions.get(agent, ""), said, heard)
+            earlier = [message for message in self.messages if message.agent == agent]
+            action, words = self.faulty.act(
+                actions.get(agent, ""), earlier, self._last_heard(agent)
+            )
             actions, self._unwritten = (
                 {**actions, agent: action},
                 {agent: len(self.tokenize(words))},

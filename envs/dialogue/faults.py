@@ -199,20 +199,20 @@ class Faulty:
         index = self.falsehood.index if self.falsehood and agent == self.agent else None
         return tuple(statement for statement in share if statement != index)
 
-    def act(self, action: str, messages: Sequence[Message], heard: str) -> tuple[str, str]:
+    def act(self, action: str, messages: Sequence[Message], last_heard: str) -> tuple[str, str]:
         """Return the faulty agent's action in a round, and the words in it that are not its own.
 
         Args:
             action: action that the agent chose.
             messages: its messages of the rounds before, silent ones among them.
-            heard: last message that it heard; empty for none.
+            last_heard: last message that it heard; empty for none.
         """
         round = len(messages)
         kind, start = self.fault.kind, self.fault.round
         if kind == "mute" and round >= start:
             return "", ""
         if kind == "parrot" and round >= start:
-            return heard, heard
+            return last_heard, last_heard
         thought, own = split_thought(action)
         claims = bool(own) and not any(message.text for message in messages[start:])
         if kind == "false_claim" and round >= start and claims and self.falsehood is not None:

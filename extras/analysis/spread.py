@@ -107,8 +107,8 @@ class Genealogy:
     dropped: tuple[int, int]
     """Messages in which an adopter dropped it, and all messages of adopters after the first."""
     exposed: tuple[tuple[int, int], ...]
-    """For k = 1, 2, ... carriers that an agent without it read since its last message: how often
-    it adopted it in the next message, and how often it read so many."""
+    """Counts for k = 1, 2, ... carriers that an agent without it read since its last message: how
+    often it adopted it in its next one, and how often it read k."""
 
     @property
     def final(self) -> float:
@@ -151,10 +151,10 @@ def genealogy(
     carriers: list[Carrier] = []
     lines: list[str] = []
     has: dict[str, bool | None] = dict.fromkeys(agents)
-    known: dict[str, list[int]] = {agent: [] for agent in agents}
+    read_by: dict[str, list[int]] = {agent: [] for agent in agents}
     unanswered = dict.fromkeys(agents, 0)
     coverage: list[float] = []
-    drops, kept = 0, 0
+    drops, keeps = 0, 0
     exposed = [[0, 0] for _ in agents[1:]]
     for round in range(1 + max((turn.round for turn in turns), default=-1)):
         news: list[tuple[Carrier, str]] = []
@@ -163,30 +163,30 @@ def genealogy(
             fresh = [
                 place
                 for place, line in enumerate(lines)
-                if carriers[place].agent != agent and place not in known[agent] and line in read
+                if carriers[place].agent != agent and place not in read_by[agent] and line in read
             ]
-            known[agent] += fresh
+            read_by[agent] += fresh
             unanswered[agent] += len(fresh)
             if not turn.message:
                 continue
             carries = falsehood is not None and _carries(turn.message, falsehood, answer)
             if has[agent]:
-                drops, kept = drops + (not carries), kept + carries
+                drops, keeps = drops + (not carries), keeps + carries
             elif unanswered[agent]:
                 counts = exposed[min(unanswered[agent], len(exposed)) - 1]
                 counts[0] += carries
                 counts[1] += 1
             has[agent], unanswered[agent] = carries, 0
             if carries:
-                said = Message(agent, round, turn.message, turn.tokens_said)
-                carrier = Carrier(agent, round, turn.tokens_said, tuple(sorted(known[agent])))
-                news.append((carrier, f"\n{heard([said], [agent])}\n"))
+                message = Message(agent, round, turn.message, turn.tokens_said)
+                carrier = Carrier(agent, round, turn.tokens_said, tuple(sorted(read_by[agent])))
+                news.append((carrier, f"\n{heard([message], [agent])}\n"))
         # Messages of a round are read after it.
         carriers += [carrier for carrier, _ in news]
         lines += [line for _, line in news]
         coverage.append(fmean(bool(state) for state in has.values()))
     counted = tuple((adopted, of) for adopted, of in exposed)
-    return Genealogy(tuple(carriers), tuple(coverage), (drops, drops + kept), counted)
+    return Genealogy(tuple(carriers), tuple(coverage), (drops, drops + keeps), counted)
 
 
 def _carries(message: str, falsehood: Falsehood, answer: Answer) -> bool:
@@ -215,7 +215,7 @@ def fit(lines: Sequence[Genealogy], weights: Matrix | None = None) -> tuple[Matr
 
 
 def _infection_rate(adopted: Matrix, exposed: Matrix) -> Matrix:
-    """Return the β of the largest likelihood, (samples,).
+    """Maximize the likelihood of β, (samples,).
 
     Args:
         adopted: adoptions after k = 1, 2, ... carriers, (samples, k).
@@ -342,11 +342,11 @@ def faults(environment: DialogueEnv, starts: Sequence[Start]) -> list[Faulty | N
 
     The environment is reset.
     """
-    drawn = []
+    faulty_agents = []
     for start in starts:
         environment.reset(seed=start.seed, options={"task": start.task})
-        drawn.append(environment.faulty)
-    return drawn
+        faulty_agents.append(environment.faulty)
+    return faulty_agents
 
 
 def follow(

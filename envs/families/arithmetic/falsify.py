@@ -32,11 +32,11 @@ def falsified(task: Task, index: int, random: Random) -> Falsehood | None:
     """
     statement = task.statements[index]
     stated = Counter(numbers(" ".join(relevant_statements(task, range(len(task.statements))))))
-    taken = {*numbers(" ".join((*task.statements, task.question, task.solution, task.answer)))}
+    in_task = {*numbers(" ".join((*task.statements, task.question, task.solution, task.answer)))}
     places = list(_NUMBER.finditer(statement))
     for place in random.sample(places, len(places)):
         true = int(place.group())
-        values = [v for v in range(2, max(_DIGITS, 2 * true + 1)) if v not in taken]
+        values = [v for v in range(2, max(_DIGITS, 2 * true + 1)) if v not in in_task]
         for value in random.sample(values, len(values)):
             answer = worked_out(task.solution, stated, true, value)
             if answer is not None and answer != task.answer:
@@ -51,7 +51,7 @@ def numbers(text: str) -> list[int]:
 
 
 def worked_out(steps: str, stated: Counter[int], true: int, value: int) -> str | None:
-    """Return the result of steps in which a number has another value.
+    """Return the result of a solution if a number in it has another value.
 
     Args:
         steps: steps of a solution, separated by commas.
