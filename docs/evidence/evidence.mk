@@ -152,6 +152,13 @@ evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-hard
 	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
 	done
 
+evidence-harder-default: evidence-harder-start  ## SmolLM2 at the default price on gsm8k's levels 1 to 3 (docs/results/levels_default.md)
+	for seed in $(or $(SEEDS),0 1 2); do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),30) \
+	    agent.sampling.temperature=0.5 learner.minibatches=2 evaluation.tasks=200 \
+	    agent.model=$(HARDER)/start/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/default/$$seed || exit 1; \
+	done
+
 # The policy of 0.7 million parameters on levels 2 and 3 with two distractors.
 SMALL := $(EVIDENCE)/small
 SMALL_WORLD := env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 env.budget.message=192 env.budget.episode=768 \

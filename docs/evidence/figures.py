@@ -101,6 +101,24 @@ def trained(
     return lines
 
 
+def each_from_its_start(runs: Mapping[str, tuple[str, str]]) -> list[Cells]:
+    """Return teams before and after training, each on tasks of its own seed, and their means."""
+    lines = [
+        ["", *(COLUMNS[name] for name in USUAL), "points more solved", "of the start's tokens"]
+    ]
+    for label, (start, run) in runs.items():
+        before, after = (
+            [cell(name, intervals(each)[name]) for name in USUAL] for each in (start, run)
+        )
+        lines.append([f"{label}, start", *before, "", ""])
+        lines.append(
+            [f"{label}, trained", *after, f"{gain(start, run):+.1f}", f"{share(start, run):.3f}"]
+        )
+    more_solved = points([gain(*pair) for pair in runs.values()])
+    tokens = number(over_seeds([share(*pair) for pair in runs.values()]), 3)
+    return [*lines, ["mean over seeds", *[""] * len(USUAL), more_solved, tokens]]
+
+
 def series(folder: str, name: str, *numbers: int, kind: str = "_evaluation") -> dict[str, str]:
     """Return label -> evaluation of the seeds of one series."""
     return {f"seed {seed}": f"{folder}/{name}_{seed}{kind}" for seed in numbers}

@@ -10,6 +10,7 @@ from figures import USUAL, Cells
 from rows import provenance
 from values import (
     change,
+    change_of_each,
     channel,
     commons,
     crossed,
@@ -102,6 +103,21 @@ CLAIMS: Sequence[Claim] = (
         "five seeds vary widely",
         TODAY,
         "82e0b19f",
+    ),
+    Claim(
+        "At the default price SmolLM2 keeps talking on harder tasks, in fewer words "
+        "([levels](levels_default.md))",
+        "`make evidence-harder-default`",
+        seeds(f"{LEVELS}default_{{}}", 0, 1, 2, kind=""),
+        "0 to 2",
+        partial(
+            change_of_each,
+            f"{LEVELS}default_start_{{}}_evaluation",
+            f"{LEVELS}default_{{}}_evaluation",
+            *(0, 1, 2),
+        ),
+        "30 updates; accuracy is uncertain by 7 points",
+        TODAY,
     ),
     Claim(
         "SmolLM2 says half as much, and no loss of accuracy is seen ([gsm8k](gsm8k.md))",

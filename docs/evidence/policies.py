@@ -49,11 +49,12 @@ def run(*arguments: str) -> float:
 
 
 def first_good_step(name: str, folder: Path) -> int | None:
-    """Return the first evaluated step whose figure reaches the target; None if there is none."""
+    """Return the first step with a checkpoint whose figure reaches the target; None without one."""
     recipe = RECIPES[name]
     for row in read_rows(folder / "evaluations.jsonl"):
         figure = row["intervals"].get(recipe.metric) or {"mean": 0.0}
-        if row["step"] and figure["mean"] >= recipe.target:
+        kept = (folder / "checkpoints" / f"step_{row['step']:08d}").is_dir()
+        if row["step"] and kept and figure["mean"] >= recipe.target:
             return int(row["step"])
     return None
 

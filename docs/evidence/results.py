@@ -15,6 +15,7 @@ from figures import (
     Cells,
     balance,
     controls,
+    each_from_its_start,
     facts,
     priced_credits,
     quick,
@@ -208,6 +209,16 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         f"{LEVELS}/levels_1_to_3_start_500_evaluation",
         series(LEVELS, "levels_1_to_3_solved", 4, 5, 6),
         SOLVERS,
+    ),
+    "levels_default": partial(
+        each_from_its_start,
+        {
+            f"seed {seed}": (
+                f"{LEVELS}/default_start_{seed}_evaluation",
+                f"{LEVELS}/default_{seed}_evaluation",
+            )
+            for seed in range(3)
+        },
     ),
     "levels_rollouts": partial(
         sampled,

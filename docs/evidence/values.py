@@ -29,6 +29,14 @@ def change(start: str, *runs: str) -> str:
     return f"{more} points; {tokens} of the tokens"
 
 
+def change_of_each(start: str, run: str, *numbers: int) -> str:
+    """Return the changes of `change` where every seed has evaluated its start on its own tasks."""
+    pairs = [(start.format(number), run.format(number)) for number in numbers]
+    more = points([gain(*pair) for pair in pairs])
+    tokens = number(over_seeds([share(*pair) for pair in pairs]), 3)
+    return f"{more} points; {tokens} of the tokens"
+
+
 def each(metric: str, *runs: str) -> str:
     """Return a share of every seed with its interval over tasks."""
     return "; ".join(percent(intervals(run)[metric]) for run in runs)

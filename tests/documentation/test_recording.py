@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from places import ROOT
 
+pytest.importorskip("textual", reason="needs the extra 'watch'")
 sys.path.append(str(ROOT / "docs" / "evidence"))
 RECORDING = importlib.import_module("recording")
 SCREEN = (
