@@ -52,8 +52,9 @@ def main(names: Sequence[str]) -> None:
     ROWS.parent.mkdir(exist_ok=True)
     lines = ROWS.read_text("utf-8").splitlines() if ROWS.exists() else []
     done = {(row["environment"], row["seed"]) for row in map(json.loads, lines)}
-    for name in names or [name for name in RECIPES if shipped(name)]:
-        for seed in SEEDS:
+    chosen = names or [name for name in RECIPES if shipped(name)]
+    for seed in SEEDS:
+        for name in chosen:
             if (name, seed) in done:
                 continue
             row = train(name, seed)

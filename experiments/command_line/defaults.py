@@ -104,7 +104,7 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
     if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH and name in RECIPES:
         for key, value in RECIPES[name].settings.items():
             _set(cfg, key, value, typed)
-    fixed = typed | {key for name in experiments for key in _experiment_keys(name)}
+    fixed = typed | {key for name in experiments for key in experiment_keys(name)}
     notes = []
     sharing = OmegaConf.select(cfg, "learner.sharing")
     if sharing is not None and _set(cfg, "agent.sharing", sharing, fixed):
@@ -161,7 +161,7 @@ def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str]) -> bool:
     return True
 
 
-def _experiment_keys(name: str) -> Iterator[str]:
+def experiment_keys(name: str) -> Iterator[str]:
     """Yield the dotted keys that an option of the group `experiment` sets."""
     if not GlobalHydra.instance().is_initialized():
         return

@@ -22,7 +22,7 @@ from pettingzoo import AECEnv
 from laconic.envs.checks import check_agents
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
-from laconic.experiments.command_line.defaults import apply_defaults
+from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
@@ -92,20 +92,21 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     typed = typed_keys(overrides)
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
-        # experiment sets `engine.start`, and the user types `engine=own`.
-        node = override.package or override.key_or_group.replace("/", ".")
-        if override.is_delete() or (not override.package and "." in override.key_or_group):
-            continue
-        if note := _drop_foreign_settings(cfg, node, typed):
-            notes.append(note.partition("; kept")[0])
     experiments = [
         option.strip()
         for override in overrides
         if override.startswith("experiment=")
         for option in override.partition("=")[2].strip("[]").split(",")
     ]
+    preset = {key for name in experiments for key in experiment_keys(name)}
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
+        # experiment sets `engine.start`, and the user types `engine=own`.
+        node = override.package or override.key_or_group.replace("/", ".")
+        replaced = override.package or any(key.startswith(f"{node}.") for key in preset)
+        option = override.package or "." not in override.key_or_group
+        if replaced and option and (note := _drop_foreign_settings(cfg, node, typed)):
+            notes.append(note.partition("; kept")[0])
     return [*notes, *apply_defaults(cfg, typed, experiments)]
 
 

@@ -25,6 +25,7 @@ def test_the_header_names_agent_environment_learner_and_folder():
     assert header(cfg, choices, Path("/runs/one")) == [
         "trains tiny on math by rloo, seed 3: 7 steps of 16 tasks x 8 episodes",
         "written to /runs/one",
+        f"weights shipped for math: {SHIPPED / 'shipped' / 'math'}",
     ]
     choices = {"env": "gsm8k", "agent": "tiny", "learner": "gspo"}
     assert header(cfg_of(), choices, Path("x"))[-1] == f"weights shipped for gsm8k: {SHIPPED}"
@@ -37,12 +38,16 @@ def test_the_header_names_agent_environment_learner_and_folder():
 
 def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some():
     assert unseen(cfg_of()) == ""
-    note = unseen(cfg_of("env=math"))
-    assert "never saw math (they were trained on gsm8k)" in note
+    assert unseen(cfg_of("env=math")) == ""
+    note = unseen(cfg_of("env=matrix"))
+    assert "never saw matrix (they were trained on gsm8k)" in note
     assert (
-        "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (about 20 minutes on one"
-        " core), then laconic train env=math agent.model=warm/math"
+        "laconic warm-start env=matrix threads=1 hydra.run.dir=warm/matrix, then laconic train"
+        " env=matrix agent.model=warm/matrix"
     ) in note
+    note = unseen(cfg_of("env=math", "env.generator.level=3"))
+    assert "the weights shipped for math never saw env.generator.level as it is here" in note
+    assert "hydra.run.dir=warm/math (about 20 minutes on one core), then" in note
 
 
 @pytest.mark.parametrize(
