@@ -114,10 +114,13 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         assert run("evaluate", *more, *few).code == 0
         names |= written(tmp_path / name, rows)
     verbose = ["agent=scripted", "agent.script=verbose", "evaluation.tasks=2"]
-    probes = ["evaluation.probe_silence=true", "env.fault.kind=false_fact"]
-    for name, more in {"evaluate": probes, "demand": []}.items():
+    for name, more in {"evaluate": ["evaluation.probe_silence=true"], "demand": []}.items():
         assert run(name, *verbose, *more, f"hydra.run.dir={tmp_path}/wordy_{name}").code == 0
         names |= written(tmp_path / f"wordy_{name}", rows)
+    spread = ["env=signal", "agent=adopter", "env.schedule=all", "env.rounds=6"]
+    spread += ["env.fault.kind=false_claim", "evaluation.tasks=20", f"hydra.run.dir={tmp_path}/f"]
+    assert run("evaluate", *spread).code == 0
+    names |= written(tmp_path / "f", rows)
     assert unexplained(names) == set()
     # The other way round; no provider was asked in a training, nobody thought, no critic broke, and
     # of the measures that only some worlds have these runs wrote those of WRITTEN.

@@ -16,7 +16,12 @@ from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 
 RATES = ((0.3, 0.1), (0.05, 0.3))
-TOPOLOGIES = ("complete", "star", "chain", "tree")
+TOPOLOGIES = (
+    "star",
+    "chain",
+    pytest.param("complete", marks=pytest.mark.slow),
+    pytest.param("tree", marks=pytest.mark.slow),
+)
 PEERS = {"team": {"solver": 5}, "answer": "majority", "schedule": "all", "information": "full"}
 QUICK = ["env=signal", "agent=adopter", "env.team={solver:4}", "env.answer=majority"]
 QUICK += ["env.schedule=all", "env.information=full", "env.budget.episode=null"]
