@@ -362,7 +362,7 @@ evidence-faults: .venv/installed  ## a false claim by price, topology and place 
 	  $(BIN)/laconic train seed=$$seed env.reward.price=$$price evaluation.tasks=100 threads=1 report=false logger=none resume=true \
 	    hydra.run.dir=$(SPREAD)/runs/$${price}_$$seed || exit 1; \
 	  for topology in complete star chain tree; do \
-	    $(BIN)/laconic compare 'entry=[fault_none,fault_hub,fault_leaf]' env.topology=$$topology compare.equal=false evaluation.tasks=100 \
+	    $(BIN)/laconic compare 'entry=[fault_none,fault_hub,fault_leaf]' env.topology=$$topology compare.equal=false evaluation.tasks=60 \
 	      agent.model=$(SPREAD)/runs/$${price}_$$seed/policy threads=1 resume=true \
 	      hydra.run.dir=$(SPREAD)/$${price}_$${seed}_$$topology || exit 1; \
 	  done; \
