@@ -281,6 +281,23 @@ def quick(start: str, names: Sequence[str]) -> list[Cells]:
     return lines
 
 
+def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
+    """Return short trainings from the weak start, means over seeds.
+
+    Args:
+        variants: label -> series, name of the variant, and scale of its advantages.
+    """
+    rows = [row for row in read("price/runs") if row["start"] == "weak"]
+    first = rows[0]["before"]
+    start = ["start", "", "", *(plain(name, first[name]) for name in USUAL)]
+    lines = [["", "scale", "seeds", *(COLUMNS[name] for name in USUAL)], start]
+    for label, (kind, variant, scale) in variants.items():
+        group = [row["after"] for row in rows if (row["series"], row["name"]) == (kind, variant)]
+        cells = [cell(name, over_seeds([row[name] for row in group])) for name in USUAL]
+        lines.append([label, scale, str(len(group)), *cells])
+    return lines
+
+
 def plain(metric: str, mean: float) -> str:
     """Return a mean without an interval."""
     return f"{100 * mean:.1f} %" if metric in PERCENT else f"{mean:.1f}"

@@ -24,6 +24,7 @@ from figures import (
     sampled,
     scored,
     series,
+    short,
     told,
     trained,
 )
@@ -209,6 +210,29 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         f"{LEVELS}/levels_1_to_3_start_500_evaluation",
         series(LEVELS, "levels_1_to_3_solved", 4, 5, 6),
         SOLVERS,
+    ),
+    "one_rate_credits": partial(
+        short,
+        {
+            "`own` (default)": ("prices", "power 2, price 3", "none"),
+            **{
+                f"`{name}`": ("credits", name, "none")
+                for name in ("team", "outcome", "silence", "shapley")
+            },
+        },
+    ),
+    "one_rate_methods": partial(
+        short,
+        {
+            "`gspo` (default)": ("prices", "power 2, price 3", "none"),
+            "`gspo`, length floor 8": ("floors", "length floor 8", "none"),
+            "`grpo`": ("methods", "grpo", "group"),
+            "`dr_grpo`": ("methods", "dr_grpo", "none"),
+            "`dr_mas`": ("methods", "dr_mas", "group, per agent"),
+            "`mc_grpo`": ("methods", "mc_grpo", "median deviation"),
+            "`agent_gspo`": ("methods", "agent_gspo", "group"),
+            "`magrpo`": ("methods", "magrpo", "none"),
+        },
     ),
     "levels_default": partial(
         each_from_its_start,

@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,6 +23,9 @@ LARGE = 50_000_000
 """Parameters from which the time of a run is worth a forecast."""
 TRIED = 8
 """Episodes that a forecast plays."""
+TOGETHER = 256
+"""Episodes that a GPU plays in the time of a few: on one H200, 256 of Qwen3-0.6B's shape took 13 to
+21 s, and 16 took 25 s (docs/recipes/gpu_24gb.md)."""
 STEP_OVER_ROLLOUT = 3.0
 """Time of a step over that of its rollout; 2.2 to 3.9 for SmolLM2 on processor cores
 (docs/evidence/gsm8k_level1, math, sports)."""
@@ -77,14 +81,19 @@ def forecast(run: TrainingRun) -> str:
     starts, began = run.starts[:TRIED], time.perf_counter()
     with run.cuttable():
         play(run.evaluation, run.policies, starts, seed=0, greedy=True)
-    return describe_forecast(run, (time.perf_counter() - began) / len(starts))
+    seconds = time.perf_counter() - began
+    on_gpu = any(policy.model.device.type == "cuda" for policy in models.values())
+    if on_gpu:
+        return describe_forecast(run, seconds, TOGETHER)
+    return describe_forecast(run, seconds / len(starts))
 
 
-def describe_forecast(run: TrainingRun, seconds: float) -> str:
-    """Describe the time of a run whose episodes take this number of seconds each."""
+def describe_forecast(run: TrainingRun, seconds: float, together: int = 1) -> str:
+    """Describe the time of a run that plays `together` episodes in this number of seconds."""
     settings = run.cfg.train
-    step = STEP_OVER_ROLLOUT * seconds * settings.tasks_per_step * settings.group_size
-    evaluation = seconds * len(run.starts)
+    batches = ceil(settings.tasks_per_step * settings.group_size / together)
+    step = STEP_OVER_ROLLOUT * seconds * batches
+    evaluation = seconds * ceil(len(run.starts) / together)
     whole = step * run.total + 2 * evaluation
     return (
         f"about {duration(step)} for a step of {settings.tasks_per_step} tasks x"

@@ -79,6 +79,13 @@ def test_a_forecast_counts_steps_and_both_evaluations():
     assert "4:10 for an evaluation of 500 tasks, and 44:20 in all" in text
 
 
+def test_a_gpu_plays_a_batch_in_the_time_of_a_few_episodes():
+    # A step of 32 episodes is one batch of 30 s, times 3; an evaluation of 500 is two.
+    text = describe_forecast(a_run(), 30.0, together=256)
+    assert "about 1:30 for a step of 4 tasks x 8 episodes" in text
+    assert "1:00 for an evaluation of 500 tasks" in text
+
+
 def test_large_models_alone_get_a_forecast(run, small, tmp_path, monkeypatch):
     quiet = run("train", *small, f"hydra.run.dir={tmp_path}/quiet", "train.steps=0")
     assert quiet.code == 0 and "for a step of" not in quiet.out
