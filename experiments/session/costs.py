@@ -68,12 +68,8 @@ def forecast(run: TrainingRun) -> str:
 
     It plays a few evaluation tasks. Only one process with its own engine can try.
     """
-    models = {id(policy): policy for policy in run.policies.values() if hasattr(policy, "model")}
-    sizes = [
-        sum(weights.numel() for weights in policy.model.parameters())
-        for policy in models.values()
-        if isinstance(policy, HFPolicy)
-    ]
+    models = {id(each): each.model for each in run.policies.values() if isinstance(each, HFPolicy)}
+    sizes = [sum(weights.numel() for weights in model.parameters()) for model in models.values()]
     alone = run.processes.count == 1 and not run.engine.keeps_copies
     if not alone or max(sizes, default=0) < LARGE or not run.starts:
         return ""
@@ -82,8 +78,7 @@ def forecast(run: TrainingRun) -> str:
     with run.cuttable():
         play(run.evaluation, run.policies, starts, seed=0, greedy=True)
     seconds = time.perf_counter() - began
-    on_gpu = any(policy.model.device.type == "cuda" for policy in models.values())
-    if on_gpu:
+    if any(model.device.type == "cuda" for model in models.values()):
         return describe_forecast(run, seconds, TOGETHER)
     return describe_forecast(run, seconds / len(starts))
 
