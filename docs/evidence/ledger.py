@@ -22,6 +22,7 @@ from values import (
     remedied,
     schemes,
     scores,
+    spread,
     told,
     worth,
 )
@@ -442,6 +443,16 @@ CLAIMS: Sequence[Claim] = (
         "all seeds share one start",
         TODAY,
         "22663c70",
+    ),
+    Claim(
+        "Trained under a price, a team passes an error on in fewer tokens, to as many agents"
+        " ([faults](../faults.md))",
+        "`make evidence-faults SEEDS='0 1'`",
+        ["faults/runs"],
+        "0 and 1",
+        spread,
+        "60 tasks; trained for another team",
+        "own, none and 0.06, by pass rate squared",
     ),
     Claim(
         "Telling once what one sees costs less than a plan every step"
