@@ -346,6 +346,18 @@ evidence-coop-first: .venv/installed smollm2  ## the first teams of two that wri
 	    hydra.run.dir=$(COOP)/first/$$seed || exit 1; \
 	done
 
+# What docs/results/fidelity.md reports.
+evidence-fidelity: .venv/installed  ## rank replies by each credit at an equal budget (docs/results/fidelity.md)
+	for greedy in false true; do \
+	  $(BIN)/laconic evaluate evaluation.tasks=200 evaluation.fidelity=40 evaluation.greedy=$$greedy seed=0 threads=1 resume=true \
+	    hydra.run.dir=$(EVIDENCE)/fidelity/greedy_$$greedy || exit 1; \
+	done
+	for seed in 0 1 2; do for run in "own learner=gspo" "team learner=gspo learner.credit=team" "c3 learner=c3" \
+	    "c3_cheap learner=c3 env.reward.price=1"; do \
+	  $(BIN)/laconic train $${run#* } train.steps=3 evaluation.tasks=200 seed=$$seed threads=1 resume=true \
+	    hydra.run.dir=$(EVIDENCE)/fidelity/train_$${run%% *}/$$seed || exit 1; \
+	done; done
+
 # Scripted teams plan on grids of two sizes.
 SCHEMES := $(EVIDENCE)/boxnet
 evidence-boxnet: .venv/installed  ## scripted teams plan by four schemes (docs/environments/boxnet.md)

@@ -331,3 +331,54 @@ def real(name: str) -> list[Cells]:
         figures = intervals(name.format(run))
         lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL[:2])])
     return lines
+
+
+CREDITS = ("own", "team", "group", "silence", "shapley", "c3", "value")
+
+
+def fidelity() -> list[Cells]:
+    """Return the fidelity of each credit, in a team that samples and in one that is greedy."""
+    sampled, greedy = (by_measure(f"fidelity/{team}") for team in ("sampled", "greedy"))
+    lines = [["credit", "samples", "measurements", "variance of one", "greedy, exact"]]
+    for credit in CREDITS:
+        row, exact = sampled[f"fidelity/{credit}"], greedy.get(f"fidelity/{credit}")
+        counts = (
+            [f"{row['measurements']:.1f}", f"{row['variance']:.3f}"] if credit != "value" else []
+        )
+        cells = [number(row, 2), *(counts or ["", ""]), number(exact, 2) if exact else ""]
+        lines.append([f"`{credit}`", *cells])
+    return lines
+
+
+def by_measure(name: str) -> dict[str, dict[str, float]]:
+    """Return the rows of a table of fidelities by their measure, without empty cells."""
+    return {
+        row["measure"]: {key: float(row[key]) for key in list(row)[1:] if row[key]}
+        for row in table(name)
+    }
+
+
+SHORT_TRAININGS = {
+    "own": "`gspo`",
+    "team": "`gspo`, `learner.credit=team`",
+    "c3": "`c3`",
+    "c3_cheap": "`c3`, `env.reward.price=1`",
+}
+"""Short trainings of the fidelity page -> how the page names them."""
+SHORT_SEEDS = (0, 1, 2)
+
+
+def short_trainings() -> list[Cells]:
+    """Return what short trainings solve under two credits and prices, means over seeds."""
+    names = ("accuracy", "tokens_said")
+    lines = [
+        ["", "team's bills before", "solved in the worst update", *(COLUMNS[n] for n in names)]
+    ]
+    for run, label in SHORT_TRAININGS.items():
+        rows = [read(f"fidelity/{run}_{seed}") for seed in SHORT_SEEDS]
+        sampled = [updates(f"fidelity/{run}_{seed}") for seed in SHORT_SEEDS]
+        worst = over_seeds([min(row["train/accuracy"] for row in each) for each in sampled])
+        after = [over_seeds([each[-1][f"eval/{name}"] for each in rows]) for name in names]
+        cells = [cell(name, figure) for name, figure in zip(names, after, strict=True)]
+        lines.append([label, f"{rows[0][0]['eval/billed']:.1f}", percent(worst), *cells])
+    return lines

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from figures import USUAL, Cells
-from rows import provenance
+from figures import SHORT_SEEDS, SHORT_TRAININGS, USUAL, Cells
+from rows import provenance, seeds
 from values import (
     change,
     change_of_each,
@@ -17,11 +17,13 @@ from values import (
     demanded,
     each,
     entries,
+    faithful,
     last,
     quick,
     remedied,
     schemes,
     scores,
+    short_trained,
     spread,
     told,
     worth,
@@ -57,11 +59,6 @@ def commits(claim: Claim) -> str:
     return ", ".join(known) or f"rows added in {claim.added}"
 
 
-def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:
-    """Return the rows of the seeds of a series."""
-    return [name.format(seed) + kind for seed in numbers]
-
-
 LEVELS = "gsm8k_harder/"
 THIRD = "math/third_start_evaluation"
 GSM8K = seeds("gsm8k_level1/seed_{}", 1, 2, 3)
@@ -83,6 +80,10 @@ PROGRAMS = "coop_humaneval/best_{}"
 FORMER = "own, 0.01, always"
 SOLVED_ONLY = "own, 0.01, solved episodes"
 TODAY = "own, 0.06, by pass rate squared"
+EACH = "each credit, 0.06; nothing is trained"
+TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
+PRESENT = (TODAY, EACH, TEAM)
+"""Rates of claims under today's price."""
 
 CLAIMS: Sequence[Claim] = (
     Claim(
@@ -443,6 +444,24 @@ CLAIMS: Sequence[Claim] = (
         "all seeds share one start",
         TODAY,
         "22663c70",
+    ),
+    Claim(
+        "In as many plays no credit is seen to rank replies better ([fidelity](fidelity.md))",
+        "`make evidence-fidelity`",
+        ["fidelity/sampled"],
+        "0",
+        partial(faithful, "own", "team", "group", "silence", "shapley", "c3"),
+        "one policy, 40 contexts; nothing was trained",
+        EACH,
+    ),
+    Claim(
+        "C3 loses accuracy at the default price, and not at a third ([fidelity](fidelity.md))",
+        "`make evidence-fidelity`",
+        [f"fidelity/{run}_{seed}" for run in SHORT_TRAININGS for seed in SHORT_SEEDS],
+        "0 to 2",
+        short_trained,
+        "3 updates of the shipped policy",
+        TEAM,
     ),
     Claim(
         "Trained under a price, a team passes an error on in fewer tokens, to as many agents"

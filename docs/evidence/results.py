@@ -17,6 +17,7 @@ from figures import (
     controls,
     each_from_its_start,
     facts,
+    fidelity,
     priced_credits,
     quick,
     real,
@@ -25,6 +26,7 @@ from figures import (
     scored,
     series,
     short,
+    short_trainings,
     told,
     trained,
 )
@@ -124,6 +126,8 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         ("tokens_said", "silent_if_uninformed"),
     ),
     "credits": priced_credits,
+    "fidelity": fidelity,
+    "short_trainings": short_trainings,
     "own_best": partial(
         trained,
         THIRD,

@@ -47,3 +47,8 @@ def intervals(name: str) -> Mapping[str, Mapping[str, float]]:
 def provenance(name: str) -> list[Row]:
     """Return how the rows of a file were made: one entry per process, often none."""
     return [row for row in read("provenance") if row["rows"] == f"{name}.jsonl"]
+
+
+def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:
+    """Return the rows of the seeds of a series."""
+    return [name.format(seed) + kind for seed in numbers]

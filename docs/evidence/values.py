@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from figures import (
+    SHORT_SEEDS,
+    SHORT_TRAININGS,
     USUAL,
+    by_measure,
     compared,
     extinct,
     gain,
@@ -181,4 +184,19 @@ def channel() -> str:
             if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
         ]
         parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
+    return "; ".join(parts)
+
+
+def faithful(*credits: str) -> str:
+    """Return the fidelity of some credits in a team that samples."""
+    rows = by_measure("fidelity/sampled")
+    return "; ".join(f"{name}: {number(rows[f'fidelity/{name}'], 2)}" for name in credits)
+
+
+def short_trained() -> str:
+    """Return the accuracy after short trainings under two credits, means over seeds."""
+    parts = []
+    for run, label in SHORT_TRAININGS.items():
+        rows = [read(f"fidelity/{run}_{seed}")[-1] for seed in SHORT_SEEDS]
+        parts.append(f"{label}: {percent(over_seeds([row['eval/accuracy'] for row in rows]))}")
     return "; ".join(parts)

@@ -65,7 +65,7 @@ def test_a_page_has_the_form_of_all_pages(name):
 
 
 def test_pages_under_the_former_price_say_so_at_the_top():
-    free = {"no price", LEDGER.TODAY}
+    free = {"no price", *LEDGER.PRESENT}
     former = {claim.text for claim in LEDGER.CLAIMS if claim.rate not in free}
     names = {name for name in PAGES if any(f"({name})" in text for text in former)}
     marked = {name for name, page in PAGES.items() if "Made under the former price" in page[:300]}
