@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from cards import recipe_command
@@ -80,10 +81,21 @@ def _reached(name: str) -> str:
 
 def three_minutes() -> list[Cells]:
     """Return one row per environment: what trainings of three minutes changed, over seeds."""
-    rows = [["environment", "seeds", "updates", "figure", "change", "of the start's tokens"]]
+    rows = [
+        [
+            "environment",
+            "seeds",
+            "updates",
+            "seconds",
+            "measure",
+            "figure",
+            "change",
+            "of the start's tokens",
+        ]
+    ]
     for name, recipe in RECIPES.items():
         runs = [row for row in _rows("three_minutes") if row["environment"] == name]
-        if len(runs) < 2:
+        if not runs:
             continue
         before, after = ([run[when][recipe.metric]["mean"] for run in runs] for when in _WHEN)
         tokens = [run["after"]["tokens_said"]["mean"] / run["before"]["tokens_said"]["mean"]
@@ -91,14 +103,24 @@ def three_minutes() -> list[Cells]:
         pairs = list(zip(before, after, strict=True))
         share = recipe.metric in _SHARES
         gains = [(100 if share else 1) * (last - first) for first, last in pairs]
+        if len(runs) == 1:
+            change, kept = (
+                f"{gains[0]:+.1f} points" if share else f"{gains[0]:+.2f}",
+                f"{tokens[0]:.3f}",
+            )
+        else:
+            change = f"{points(gains)} points" if share else number(over_seeds(gains), 2)
+            kept = number(over_seeds(tokens), 3)
         rows.append(
             [
                 f"`{name}`",
                 ", ".join(str(run["seed"]) for run in runs),
                 ", ".join(str(run["updates"]) for run in runs),
+                ", ".join(f"{run['seconds']:.0f}" for run in runs),
                 recipe.metric,
-                f"{points(gains)} points" if share else number(over_seeds(gains), 2),
-                number(over_seeds(tokens), 3),
+                " to ".join(figure(recipe.metric, fmean(values)) for values in (before, after)),
+                change,
+                kept,
             ]
         )
     return rows
