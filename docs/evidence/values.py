@@ -56,6 +56,17 @@ def quick(start: str) -> str:
     return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
 
 
+def short(*variants: tuple[str, str]) -> str:
+    """Return accuracy and tokens of short trainings from the weak start, means over seeds."""
+    rows, texts = [r for r in read("price/runs") if r["start"] == "weak"], []
+    for series, name in variants:
+        after = [row["after"] for row in rows if (row["series"], row["name"]) == (series, name)]
+        figures = {key: over_seeds([row[key] for row in after]) for key in USUAL[:2]}
+        text = f"{percent(figures[USUAL[0]])} in {number(figures[USUAL[1]])} tokens"
+        texts.append(f"{'default' if series == 'prices' else name}: {text}")
+    return "; ".join(texts)
+
+
 def entries(comparison: str, **labels: str) -> str:
     """Return accuracy and tokens of entries of a comparison."""
     rows = {row["entry"]: row for row in table(comparison)}
