@@ -207,28 +207,6 @@ CLAIMS: Sequence[Claim] = (
         FORMER,
     ),
     Claim(
-        "MAGRPO's comparison saves no tokens in 36 updates ([methods](methods.md))",
-        "`make evidence-methods SEEDS='3 4'`",
-        seeds("math/third_start_magrpo_{}", 3, 4, kind=""),
-        "3, 4",
-        partial(change, THIRD, *seeds("math/third_start_magrpo_{}", 3, 4)),
-        "its token cost a quarter of the others'",
-        "team, 0.0025, always",
-    ),
-    Claim(
-        "Own credit at 0.04 a token collapses; credit of silence at 0.01 does not "
-        "([credits](credits.md))",
-        "`make evidence-credits SEEDS=2`",
-        [],
-        "2",
-        lambda: each(
-            "accuracy", "math/credit_own_2_evaluation", "math/credit_silence_2_evaluation"
-        ),
-        "prices differ by four, so it compares prices too",
-        "own 0.04, silence 0.01, always",
-        "e13b3ea6",
-    ),
-    Claim(
         "Imitating the shortest solved episodes comes near, with one seed of three below its "
         "start ([own best](own_best.md))",
         "`make evidence-own-best SEEDS='3 4 5'`",

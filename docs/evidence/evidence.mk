@@ -90,20 +90,6 @@ evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
-evidence-methods: evidence-math-start  ## methods from the start of evidence-math (docs/results/methods.md)
-	for seed in $(SEEDS); do for method in gspo agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
-	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
-	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
-	done; done
-
-evidence-credits: evidence-math-start  ## three kinds of credit at two prices from the start of evidence-math (docs/results/credits.md)
-	for seed in $(SEEDS); do for credit in own team silence; do for price in 0.5 2; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
-	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
-	done; done; done
-
 evidence-balance: evidence-math-start  ## silence on balance and without, from the start of evidence-math (docs/results/extinction.md)
 	for seed in $(SEEDS); do for balance in true false; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \

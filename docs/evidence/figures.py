@@ -208,23 +208,6 @@ def balance() -> list[Cells]:
     return [[*line, cells] for line, cells in zip(lines, column, strict=True)]
 
 
-def priced_credits() -> list[Cells]:
-    """Return three credits at two prices, and what a token cost in solved tasks."""
-    runs = {
-        "own, 0.5": ("math/balance_with_2", "0.01"),
-        "own, 2": ("math/credit_own_2", "0.04"),
-        "team, 0.5": ("math/credit_team_05", "0.0025"),
-        "team, 2": ("math/credit_team_2", "0.01"),
-        "silence, 0.5": ("math/credit_silence_05", "0.0025"),
-        "silence, 2": ("math/credit_silence_2", "0.01"),
-        "silence, 2, seed 3": ("math/credit_silence_2_seed_3", "0.01"),
-    }
-    files = {label: f"{run}_evaluation" for label, (run, _) in runs.items()}
-    lines = trained("math/second_start_evaluation", files, summary=False)
-    rates = ["solved tasks a token", "", *(rate for _, rate in runs.values())]
-    return [[line[0], rate, *line[1:]] for line, rate in zip(lines, rates, strict=True)]
-
-
 def told() -> list[Cells]:
     """Return teams before and after they were told to be brief."""
     worlds = {

@@ -53,24 +53,6 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     ),
     "math_pretrained": ("math", seeds(1, 2, 3)),
     "math_third_start": ("math", seeds(3, 4, 5, 6, run="third_start_gspo")),
-    "methods_third_start": (
-        "math",
-        [
-            {"third_start_gspo_3": "gspo, seed 3", "third_start_gspo_4": "seed 4"},
-            {"third_start_agent_gspo_3": "agent_gspo, 3", "third_start_agent_gspo_4": "4"},
-            {"third_start_dr_mas_3": "dr_mas, 3"},
-            {"third_start_magrpo_3": "magrpo, 3", "third_start_magrpo_4": "4"},
-            {"third_start_magrpo_divided_3": "magrpo, divided, 3"},
-        ],
-    ),
-    "credits_pretrained": (
-        "math",
-        [
-            {"second_start_gspo_2": "own, 0.5", "credit_own_2": "own, 2"},
-            {"credit_team_05": "team, 0.5", "credit_team_2": "team, 2"},
-            {"credit_silence_05": "silence, 0.5", "credit_silence_2": "silence, 2"},
-        ],
-    ),
     "balance_pretrained": (
         "math",
         [

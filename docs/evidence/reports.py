@@ -72,18 +72,6 @@ SERIES: Mapping[str, Series] = {
     "math_third_start": Series(
         "math/third_start_evaluation", "math/third_start_gspo_{}", (3, 4, 5, 6), TWO
     ),
-    "math_agent_gspo": Series(
-        "math/third_start_evaluation",
-        "math/third_start_agent_gspo_{}",
-        (3, 4),
-        (*TWO, "learner=agent_gspo"),
-    ),
-    "math_magrpo": Series(
-        "math/third_start_evaluation",
-        "math/third_start_magrpo_{}",
-        (3, 4),
-        (*TWO, "learner=magrpo"),
-    ),
     "math_own_best": Series(
         "math/third_start_evaluation",
         "math/third_start_own_best_slow_{}",

@@ -18,7 +18,6 @@ from figures import (
     each_from_its_start,
     facts,
     fidelity,
-    priced_credits,
     quick,
     real,
     remedies,
@@ -78,54 +77,6 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "sports_real": partial(real, "sports/real_rows_at_once_{}_evaluation"),
     "math": partial(trained, "math/start_evaluation", series("math", "seed", 1, 2, 3), SOLVERS),
     "math_third": partial(trained, THIRD, series("math", "third_start_gspo", 3, 4, 5, 6), SOLVERS),
-    "methods_first": partial(
-        trained,
-        "math/start_evaluation",
-        {
-            "`gspo`": "math/seed_1_after_36_evaluation",
-            "`agent_gspo`": "math/agent_gspo_1_evaluation",
-            "`dr_mas`": "math/dr_mas_1_evaluation",
-        },
-        summary=False,
-    ),
-    "methods_second": partial(
-        trained,
-        "math/second_start_evaluation",
-        {
-            f"`{name}`": f"math/second_start_{name}_2_evaluation"
-            for name in ("gspo", "agent_gspo", "dr_mas", "magrpo")
-        },
-        summary=False,
-    ),
-    "methods_third": partial(
-        trained,
-        THIRD,
-        {
-            "`gspo`, seed 3": "math/third_start_gspo_3_evaluation",
-            "`gspo`, seed 4": "math/third_start_gspo_4_evaluation",
-            "`agent_gspo`, seed 3": "math/third_start_agent_gspo_3_evaluation",
-            "`agent_gspo`, seed 4": "math/third_start_agent_gspo_4_evaluation",
-            "`dr_mas`, seed 3": "math/third_start_dr_mas_3_evaluation",
-            "`magrpo`, seed 3": "math/third_start_magrpo_3_evaluation",
-            "`magrpo`, seed 4": "math/third_start_magrpo_4_evaluation",
-            "`magrpo`, divided, seed 3": "math/third_start_magrpo_divided_3_evaluation",
-        },
-        summary=False,
-    ),
-    "methods_rollouts": partial(
-        sampled,
-        {
-            "`agent_gspo`, first start": "math/agent_gspo_1",
-            "`dr_mas`, first start": "math/dr_mas_1",
-            "`gspo`, second start": "math/second_start_gspo_2",
-            "`agent_gspo`, second start": "math/second_start_agent_gspo_2",
-            "`dr_mas`, second start": "math/second_start_dr_mas_2",
-            "`magrpo`, second start": "math/second_start_magrpo_2",
-        },
-        6,
-        ("tokens_said", "silent_if_uninformed"),
-    ),
-    "credits": priced_credits,
     "fidelity": fidelity,
     "short_trainings": short_trainings,
     "own_best": partial(

@@ -1,6 +1,9 @@
 """Trains each shipped policy for three minutes, three seeds: make evidence-three-minutes.
 
-One row per run goes to `starts/three_minutes.jsonl`. Runs that have a row are not repeated; a run
+    three_minutes.py [environment ...] [price=<price>]
+
+One row per run goes to `starts/three_minutes.jsonl`, at another price than the default to
+`starts/three_minutes_price_<price>.jsonl`. Runs that have a row are not repeated; a run
 that was stopped starts again, because its time is what is measured.
 """
 
@@ -20,16 +23,17 @@ from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.learners.agents.recipes import RECIPES, shipped
 
-FOLDER, ROWS = Path("outputs/three_minutes"), HERE / "starts" / "three_minutes.jsonl"
+FOLDER = Path("outputs/three_minutes")
 SEEDS = (1, 2, 3)
 
 
-def train(name: str, seed: int) -> dict[str, object]:
-    """Train one policy for three minutes and return its row."""
-    folder = FOLDER / name / str(seed)
+def train(name: str, seed: int, price: str) -> dict[str, object]:
+    """Train one policy for three minutes, at a price unless it is empty, and return its row."""
+    folder = FOLDER / price / name / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     settings = [f"env={name}", "train.minutes=3", f"seed={seed}", f"hydra.run.dir={folder}"]
+    settings += [f"env.reward.price={price}"] if price else []
     subprocess.run([sys.executable, "-m", "laconic", "train", *settings], check=True)
     seconds = time.monotonic() - began
     before, *_, after = read_rows(folder / "evaluations.jsonl")
@@ -47,18 +51,21 @@ def train(name: str, seed: int) -> dict[str, object]:
     }
 
 
-def main(names: Sequence[str]) -> None:
+def main(words: Sequence[str]) -> None:
     """Run the seeds of some environments that have no row; all shipped ones if none is named."""
-    ROWS.parent.mkdir(exist_ok=True)
-    lines = ROWS.read_text("utf-8").splitlines() if ROWS.exists() else []
+    price = next((word.partition("=")[2] for word in words if word.startswith("price=")), "")
+    names = [word for word in words if "=" not in word]
+    target = HERE / "starts" / f"three_minutes{price and f'_price_{price}'}.jsonl"
+    target.parent.mkdir(exist_ok=True)
+    lines = target.read_text("utf-8").splitlines() if target.exists() else []
     done = {(row["environment"], row["seed"]) for row in map(json.loads, lines)}
     chosen = names or [name for name in RECIPES if shipped(name)]
     for seed in SEEDS:
         for name in chosen:
             if (name, seed) in done:
                 continue
-            row = train(name, seed)
-            with ROWS.open("a", encoding="utf-8") as file:
+            row = train(name, seed, price)
+            with target.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 
 

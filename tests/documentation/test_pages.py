@@ -37,7 +37,7 @@ OTHERS = {
 """Programs of others, which are not looked into."""
 MOST_LINES = 400
 MOST_WORDS = 40_000
-WRITTEN = {"docs/judges.md", "docs/graders.md", "docs/parity.md", "docs/gpu.md"}
+WRITTEN = {f"docs/{name}.md" for name in ("judges", "graders", "parity", "gpu", "starts")}
 """Pages that programs write."""
 
 
