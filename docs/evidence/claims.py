@@ -115,7 +115,7 @@ CLAIMS: Sequence[Claim] = (
         ),
         "three seeds, 30 updates, one weak start",
         MIXED,
-        "ADDED",
+        "4cf57b59",
     ),
     Claim(
         "At the default price SmolLM2 keeps talking on harder tasks, in fewer words "
