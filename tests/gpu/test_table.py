@@ -95,7 +95,7 @@ def test_without_a_gpu_it_refuses_in_words_and_leaves_the_page(program, tmp_path
 def test_the_page_says_that_it_has_not_been_run_or_what_was_found(program):
     page = (ROOT / "docs" / "gpu.md").read_text("utf-8")
     assert page.startswith(program.INTRODUCTION)
-    assert (page == program.INTRODUCTION + program.NOT_RUN) != ("## A step" in page)
+    assert (page == program.INTRODUCTION + program.NOT_RUN) != ("## A training step" in page)
 
 
 def test_the_shape_is_that_of_qwen3_with_600_million_parameters(program):
