@@ -64,6 +64,9 @@ def short(*variants: tuple[str, str]) -> str:
         figures = {key: over_seeds([row[key] for row in after]) for key in USUAL[:2]}
         text = f"{percent(figures[USUAL[0]])} in {number(figures[USUAL[1]])} tokens"
         texts.append(f"{'default' if series == 'prices' else name}: {text}")
+    first = next(row for row in rows if row["series"] == "prices")["before"]
+    start = f"{plain(USUAL[0], first[USUAL[0]])} in {plain(USUAL[1], first[USUAL[1]])} tokens"
+    texts.insert(0, f"start: {start}")
     return "; ".join(texts)
 
 

@@ -230,7 +230,8 @@ class DialogueEnv(TeamEnv):
                 "env.agree_at needs several agents that answer one question (env.answer=majority);"
                 f" got env.answer={answer} with {len(self.answering)}"
             )
-        self.fault, self._fault_places = fault or Fault(), tuple[str, ...]()
+        self.fault = fault or Fault()
+        self._fault_places: tuple[str, ...] = ()
         if self.fault.kind:
             self.fault.check(benchmark, tasks)
             readers = self.holders if self.information == "split" else roster.agents

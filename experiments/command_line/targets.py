@@ -101,11 +101,11 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     preset = {key for name in experiments for key in experiment_keys(name)}
     for override in OverridesParser.create().parse_overrides(list(overrides)):
         # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
-        # experiment sets `engine.start`, and the user types `engine=own`.
+        # experiment sets `engine.start`, and the user chooses `engine=own`.
         node = override.package or override.key_or_group.replace("/", ".")
-        replaced = override.package or any(key.startswith(f"{node}.") for key in preset)
-        option = override.package or "." not in override.key_or_group
-        if replaced and option and (note := _drop_foreign_settings(cfg, node, typed)):
+        is_group = override.package or "." not in override.key_or_group
+        is_preset = override.package or any(key.startswith(f"{node}.") for key in preset)
+        if is_group and is_preset and (note := _drop_foreign_settings(cfg, node, typed)):
             notes.append(note.partition("; kept")[0])
     return [*notes, *apply_defaults(cfg, typed, experiments)]
 

@@ -24,8 +24,8 @@ LARGE = 50_000_000
 TRIED = 8
 """Episodes that a forecast plays."""
 TOGETHER = 256
-"""Episodes that a GPU plays in the time of a few: on one H200, 256 of Qwen3-0.6B's shape took 13 to
-21 s, and 16 took 25 s (docs/recipes/gpu_24gb.md)."""
+"""Episodes that a GPU plays in the time of a few: on one H200 with Qwen3-0.6B's shape, rollouts of
+256 took 13 to 21 s, and an evaluation of 16 took 25 s."""
 STEP_OVER_ROLLOUT = 3.0
 """Time of a step over that of its rollout; 2.2 to 3.9 for SmolLM2 on processor cores
 (docs/evidence/gsm8k_level1, math, sports)."""
