@@ -174,10 +174,10 @@ def render(page: str) -> str:
         "`make evidence-three-minutes` trains each policy with `train.minutes=3`, here on one core"
         " each. Means over seeds with 95 % t-intervals; a single seed has none.\n\n"
         f"{markdown(three_minutes())}\n"
-        "Where chance alone solves much, the pass rate overstates what a team can, and"
-        " the default price is too high. At `env.reward.price=1`"
-        ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=1"`):\n\n'
-        f"{markdown(three_minutes('three_minutes_price_1'))}\n"
+        "Where guessing passes often, the pass rate overstates what a team can, so `signal`,"
+        " `sports` and `strategyqa` have price 1. At 3, the price of the other split environments"
+        ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
+        f"{markdown(three_minutes('three_minutes_price_3'))}\n"
         "## Yardstick\n\n"
         "`make evidence-yardstick` compares six teams on the same tasks. The figure has a 95 %"
         " interval over tasks.\n\n"
