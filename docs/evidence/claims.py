@@ -102,18 +102,18 @@ CLAIMS: Sequence[Claim] = (
         "82e0b19f",
     ),
     Claim(
-        "At one price for every token no credit is clearly better, and centering at the median "
-        "falls silent ([one rate](one_rate.md))",
+        "At one price for every token Shapley's credit says least at no loss, and centering at "
+        "the median falls silent ([one rate](one_rate.md))",
         "`make evidence-price`",
         [],
-        "0 to 2",
+        "0 to 4",
         partial(
             short,
             ("prices", "power 2, price 3"),
             *(("credits", name) for name in ("team", "silence", "shapley")),
             ("methods", "mc_grpo"),
         ),
-        "three seeds, 30 updates, one weak start",
+        "five seeds, 30 updates, one weak start",
         MIXED,
         "4cf57b59",
     ),

@@ -91,6 +91,7 @@ def three_minutes(file: str = "three_minutes") -> list[Cells]:
             "figure",
             "change",
             "of the start's tokens",
+            "sampled, first to last updates",
         ]
     ]
     for name, recipe in RECIPES.items():
@@ -121,9 +122,16 @@ def three_minutes(file: str = "three_minutes") -> list[Cells]:
                 " to ".join(figure(recipe.metric, fmean(values)) for values in (before, after)),
                 change,
                 kept,
+                _sampled(runs, recipe.metric),
             ]
         )
     return rows
+
+
+def _sampled(runs: Sequence[Row], metric: str) -> str:
+    """Return what training episodes reached in the first and the last updates, over seeds."""
+    values = (fmean(run["sampled"][when] for run in runs) for when in ("first", "last"))
+    return " to ".join(figure(metric, value) for value in values)
 
 
 _WHEN = ("before", "after")

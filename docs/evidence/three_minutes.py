@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from rows import HERE
 
@@ -25,6 +26,8 @@ from laconic.learners.agents.recipes import RECIPES, shipped
 
 FOLDER = Path("outputs/three_minutes")
 SEEDS = (1, 2, 3)
+SAMPLED_UPDATES = 5
+"""Updates at the begin and at the end over which training episodes are averaged."""
 
 
 def train(name: str, seed: int, price: str) -> dict[str, object]:
@@ -38,6 +41,7 @@ def train(name: str, seed: int, price: str) -> dict[str, object]:
     seconds = time.monotonic() - began
     before, *_, after = read_rows(folder / "evaluations.jsonl")
     entry = provenance.read(folder)[-1]
+    first, last = sampled(folder, RECIPES[name].metric)
     return {
         "environment": name,
         "seed": seed,
@@ -46,9 +50,18 @@ def train(name: str, seed: int, price: str) -> dict[str, object]:
         "episodes": after["episodes"],
         "before": before["intervals"],
         "after": after["intervals"],
+        "sampled": {"first": first, "last": last},
         "commit": entry["commit"],
         "device": entry["device"],
     }
+
+
+def sampled(folder: Path, metric: str) -> tuple[float, float]:
+    """Return the means of a metric of training episodes over the first and the last updates."""
+    rows = read_rows(folder / "metrics.jsonl")
+    values = [row[f"train/{metric}"] for row in rows if f"train/{metric}" in row]
+    count = min(SAMPLED_UPDATES, len(values) // 2)
+    return fmean(values[:count]), fmean(values[-count:])
 
 
 def main(words: Sequence[str]) -> None:
