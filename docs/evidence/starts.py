@@ -185,8 +185,7 @@ def render(page: str) -> str:
         f"{markdown(three_minutes())}\n"
         "- **With a price.** `gsm8k`, `math`, `mbpp`, `sports` and `strategyqa` say about half as"
         " much, `humaneval` 0.57, and the interval of the change in accuracy holds 0."
-        " `signal` loses three points. `checkmate` saves a third: it solves 22 %, so little"
-        " is charged.\n"
+        " `signal` loses 3, 3 and 20 points. `checkmate` saves a third: it solves 22 %, so little is charged.\n"
         "- **Without one.** Sampled episodes of the pairs earn more, twice as much in `tldr`."
         " Their greedy replies hardly change, or get worse: warm starts are far better greedy than"
         " sampled, and 20 updates do not close the gap. `arxiv` needs more updates. Teams of"
@@ -197,7 +196,9 @@ def render(page: str) -> str:
         f"{markdown(three_minutes('three_minutes_price_3'))}\n"
         "## Yardstick\n\n"
         "`make evidence-yardstick` compares six teams on the same tasks. The figure has a 95 %"
-        " interval over tasks.\n\n"
+        " interval over tasks. One agent with all facts is the shipped policy, which never saw"
+        " them together; the talkative script is written for questions, not for pairs of"
+        " authors.\n\n"
         f"{markdown(yardstick())}"
     )
 
