@@ -184,7 +184,7 @@ def render(page: str) -> str:
         " *Sampled* are the training episodes of the first and of the last five updates.\n\n"
         f"{markdown(three_minutes())}\n"
         "- **With a price.** `gsm8k`, `math`, `mbpp`, `sports` and `strategyqa` say about half as"
-        " much, `humaneval` 0.57, and the interval of the change in accuracy holds 0."
+        " much, `humaneval` 0.57, and no interval of the change in accuracy lies below 0."
         " `signal` loses 3, 3 and 20 points. `checkmate` saves a third: it solves 22 %, so little is charged.\n"
         "- **Without one.** Sampled episodes of the pairs earn more, twice as much in `tldr`."
         " Their greedy replies hardly change, or get worse: warm starts are far better greedy than"
