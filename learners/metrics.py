@@ -73,6 +73,11 @@ MEASURES: Mapping[str, str] = {
     "lost_rate": (
         "Share of an episode's messages, each counted for every listener, that the channel lost."
     ),
+    "listeners": (
+        "Agents that heard a message, mean over the messages of an episode before its last round,"
+        " where messages have addresses or each listener costs."
+    ),
+    "unheard_rate": "Share of the same messages that no agent heard.",
     "months": "Months of a commons up to its collapse, or all of them.",
     "survived": "Share of episodes of a commons in which the stock was never lost (GovSim).",
     "survived_to_last": "The same, except that a collapse in the last month counts as survival.",
@@ -89,7 +94,7 @@ MEASURES: Mapping[str, str] = {
     "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
 }
 """Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a game is played
-(`commons`, `boxnet`, `matrix`), or messages get lost."""
+(`commons`, `boxnet`, `matrix`), messages get lost, or listeners are counted."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

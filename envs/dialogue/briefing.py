@@ -16,6 +16,7 @@ from string import Formatter
 from typing import get_args
 
 from laconic.envs.checks import check_names, choice
+from laconic.envs.dialogue.addressing import EXPLAINED, Addressing
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError
@@ -100,6 +101,12 @@ class Rules:
     """True if the settings give tokens a price; a price that changes may be 0 for a while."""
     counts: str = ""
     """Sentence about the goal; empty if the team's answer is graded."""
+    addressing: Addressing = "none"
+    """Addresses of messages that count."""
+    per_listener: bool = False
+    """True if a token costs its speaker once for each agent that hears it."""
+    reading_priced: bool = False
+    """True if tokens cost the agents that hear them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +221,13 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 def _explain(rules: Rules) -> str:
     graded = rules.counts or _explain_answer(rules.roster)
-    cost = " Every token you say costs reward; silence is free." if rules.priced else ""
+    each = " for each agent that hears it" if rules.per_listener else ""
+    cost = f" Every token you say costs reward{each}; silence is free." if rules.priced else ""
+    cost += " Every token you hear costs reward." if rules.reading_priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"
-        f" same time or stay silent.{cost} {graded}{_explain_budget(rules.budget)}"
+        f" same time or stay silent.{EXPLAINED[rules.addressing]}{cost}"
+        f" {graded}{_explain_budget(rules.budget)}"
     )
 
 

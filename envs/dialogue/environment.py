@@ -31,6 +31,7 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, number, whole
+from laconic.envs.dialogue.addressing import Addressing, address_of, hearing_by_address
 from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
@@ -147,6 +148,7 @@ class DialogueEnv(TeamEnv):
         topology: who hears whom: a name, a matrix, or a list with one of them for each round
             (`envs.dialogue.roster`).
         schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
+        addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
             of all agents are graded as one piece of work.
         feedback: comments of the environment between rounds on the work so far
@@ -183,6 +185,7 @@ class DialogueEnv(TeamEnv):
         information: Information = "full",
         topology: Topology = "complete",
         schedule: Schedule = "all",
+        addressing: Addressing = "none",
         answer: str = "solver",
         feedback: Mode = "none",
         expert: Expert | None = None,
@@ -207,7 +210,15 @@ class DialogueEnv(TeamEnv):
         roster = Roster.of(team, topology, schedule, answer, rounds)
         budget, reward = budget or Budget(), reward or Reward()
         # The prompt follows the setting, since the price may move in training.
-        rules = Rules(roster, rounds, budget, priced=reward.price > 0)
+        rules = Rules(
+            roster,
+            rounds,
+            budget,
+            priced=reward.price > 0,
+            addressing=addressing,
+            per_listener=reward.charge == "listeners",
+            reading_priced=reward.read_price > 0,
+        )
         super().__init__(
             tasks,
             rules,
@@ -266,6 +277,8 @@ class DialogueEnv(TeamEnv):
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
         self._unwritten: dict[str, int] = {}
+        self._told: set[str] = set()
+        self._unheard: set[tuple[str, int]] = set()
         self._referee = Referee(
             self.benchmark, self.task, self._roster, self.rounds, self.stop_at, self.agree_at
         )
@@ -304,15 +317,19 @@ class DialogueEnv(TeamEnv):
         """Return the last message that an agent heard; empty for none."""
         cycle = self._roster.hearing
         for message in reversed(self.messages):
-            is_linked = message.agent in cycle[message.round % len(cycle)][agent]
+            linked = cycle[message.round % len(cycle)]
+            texts = {message.agent: message.text}
+            hears = hearing_by_address(self.addressing, linked, texts)[agent]
             lost = self._transmission is not None and self._transmission.loses(message, agent)
-            if message.text and is_linked and not lost:
+            if message.text and message.agent in hears and not lost:
                 return message.text
         return ""
 
     def _resolve(self) -> Outcome:
         texts = {agent: message.text for agent, message in self._latest.items()}
         self._referee.note(texts)
+        if self.addressing != "none":
+            self._note_told()
         grade_now = self._feedback.needs_score or self.stop_at is not None
         score = self._score() if grade_now or self._reward.paid == "round" else None
         ended_by = self._referee.ending(self.round, texts, score)
@@ -323,12 +340,27 @@ class DialogueEnv(TeamEnv):
         over = bool(ended_by)
         if over and score is None and self.graded:
             score = self._score()
-        tokens = self._charged(self._free_tokens())
-        pay = self._account.pay(tokens, score, over=over, rounds_left=rounds_left)
+        tokens = self._charged(self._free_tokens(), over=over)
+        heard = None if over or not self._account.reward.read_price else self._heard()
+        pay = self._account.pay(tokens, score, heard=heard, over=over, rounds_left=rounds_left)
         comments: Mapping[str, str] = {}
         if self._feedback.given and not over:
             comments = self._feedback.on(self.task, self._referee.graded(), score, self.agents)
         return Outcome(pay, score, ended_by, comments)
+
+    def _note_told(self) -> None:
+        """Note who told the answering agents something, and which messages no agent hears.
+
+        Where no answering agent is linked to the speaker, any listener counts instead.
+        """
+        for speaker, listeners in self._audience.listeners.items():
+            linked = {agent for agent, hears in self._links.items() if speaker in hears}
+            targets = linked.intersection(self.answering) or linked
+            to_all = address_of(self._latest[speaker].text) is None
+            if to_all or not targets.isdisjoint(listeners):
+                self._told.add(speaker)
+            if not listeners:
+                self._unheard.add((speaker, self.round))
 
     def _score(self) -> Score:
         score, reward = self._referee.score(), self._reward
@@ -358,7 +390,7 @@ class DialogueEnv(TeamEnv):
     def _measures(self) -> dict[str, float]:
         texts = dict.fromkeys(self.holders, "")
         for message in self.messages:
-            if message.agent in texts:
+            if message.agent in texts and (message.agent, message.round) not in self._unheard:
                 texts[message.agent] += f"{message.text} "
         passed_on = facts_told(self.task, self.information, self.shares, texts)
         return {} if passed_on is None else {"facts_told": passed_on}
@@ -367,6 +399,8 @@ class DialogueEnv(TeamEnv):
         share, knows = self.shares[agent], None
         if not (self._by_role and agent in self.answering):
             has_spoken = self.ledger.said[agent] > 0
+            if self.addressing != "none":
+                has_spoken = agent in self._told
             true = share if self.faulty is None else self.faulty.true_share(agent, share)
             knows = informed(self.task, self.information, true, has_spoken)
         info: dict[str, Any] = {"share": share, "informed": knows}

@@ -4,7 +4,8 @@
 
 `Pay` keeps three numbers apart: the task reward, the cost of an agent's own tokens (its bill), and
 the deduction from its reward (its charge). Messages are charged, and the thoughts before them at a
-weight of their own.
+weight of their own. With `charge=listeners` a message costs its tokens once for each agent that
+hears it, and `read_price` also charges those who hear it.
 
 Agent-GSPO (arXiv 2510.22477) charges verbosity in the reward. Its formula is not public, so the
 form and the settings here are a reconstruction. This module knows nothing of messages or rounds.
@@ -32,8 +33,10 @@ class Reward:
     """Reward units that `normalizer` tokens cost; 0 gives the plain task reward."""
     normalizer: float = 100.0
     """Number of tokens that cost one `price`."""
-    charge: Literal["own", "team"] = "own"
-    """`own`: a message is charged to its speaker. `team`: it is charged to every agent in full."""
+    charge: Literal["own", "team", "listeners"] = "own"
+    """`own`: a message is charged to its speaker. `team`: it is charged to every agent in full.
+    `listeners`: its speaker is charged once for each agent that hears it, and once if no agent
+    does. No agent hears the messages of the last round, since the episode is over."""
     when: Literal["always", "solved"] = "always"
     """`always`: in the round of the message. `solved`: at the end, and only in solved episodes."""
     paid: Literal["end", "round"] = "end"
@@ -44,6 +47,9 @@ class Reward:
     """Do not charge the tokens that state the answer; they still count against the budget. Only the
     plain statement of the answer is free, once per episode for each agent."""
 
+    read_price: float = 0.0
+    """Reward units that `normalizer` tokens cost an agent that hears them. No message token is
+    exempt here; names of speakers and texts of the environment are free."""
     thought_weight: float = 1.0
     """Price of a thought token as a share of the price of a message token; 0 is free. No part of a
     thought is exempt."""
@@ -58,13 +64,15 @@ class Reward:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
         number("env.reward.price", self.price, lowest=0)
         number("env.reward.normalizer", self.normalizer, above=0)
+        number("env.reward.read_price", self.read_price, lowest=0)
         number("env.reward.thought_weight", self.thought_weight, lowest=0)
-        if not math.isfinite(self.price / self.normalizer):
-            raise SettingError(
-                f"env.reward.price / env.reward.normalizer must be a finite number;"
-                f" got {self.price!r} / {self.normalizer!r}"
-            )
-        choice("env.reward.charge", self.charge, ("own", "team"))
+        for key in ("price", "read_price"):
+            if not math.isfinite(getattr(self, key) / self.normalizer):
+                raise SettingError(
+                    f"env.reward.{key} / env.reward.normalizer must be a finite number;"
+                    f" got {getattr(self, key)!r} / {self.normalizer!r}"
+                )
+        choice("env.reward.charge", self.charge, ("own", "team", "listeners"))
         choice("env.reward.when", self.when, ("always", "solved"))
         choice("env.reward.paid", self.paid, ("end", "round"))
         flag("env.reward.exempt_answer", self.exempt_answer)
@@ -75,18 +83,22 @@ class Reward:
             )
 
     def bills_and_charges(
-        self, tokens: Mapping[str, float]
+        self, tokens: Mapping[str, float], heard: Mapping[str, int] | None = None
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return the bill and the charge of each agent, at least 0 reward units.
 
         Args:
-            tokens: tokens of each agent that cost.
+            tokens: tokens of each agent that cost; with `charge=listeners` once for each listener.
+            heard: tokens that each agent heard at `read_price`; None for none.
         """
         rate = self.price / self.normalizer
         bills = {agent: rate * count for agent, count in tokens.items()}
-        if self.charge == "team":
-            return bills, dict.fromkeys(tokens, rate * sum(tokens.values()))
-        return bills, bills
+        total = rate * sum(tokens.values())
+        if heard:
+            read_rate = self.read_price / self.normalizer
+            bills = {agent: cost + read_rate * heard[agent] for agent, cost in bills.items()}
+            total += read_rate * sum(heard.values())
+        return bills, dict.fromkeys(tokens, total) if self.charge == "team" else bills
 
 
 PAY = ("task_reward", "billed", "charged")
@@ -104,7 +116,8 @@ class Pay:
     task_reward: float = 0.0
     """Reward of the task."""
     billed: float = 0.0
-    """Cost of the agent's own tokens of this round, even if they are charged to others or later."""
+    """Cost of the agent's own tokens of this round, even if they are charged to others or later,
+    and of the tokens that it heard where `read_price` is above 0."""
     charged: float = 0.0
     """Amount taken off: the agent's own bill or, with `charge=team`, the bills of all agents.
     With `when=solved` it is 0 until the last round of a solved episode."""
@@ -170,6 +183,7 @@ class Account:
         tokens: Mapping[str, float],
         score: Score | None,
         *,
+        heard: Mapping[str, int] | None = None,
         over: bool = True,
         rounds_left: int = 0,
     ) -> dict[str, Pay]:
@@ -178,6 +192,7 @@ class Account:
         Args:
             tokens: charged tokens of each agent in this round.
             score: the score of the answers so far; None where they were not graded.
+            heard: tokens that each agent heard at a price; None for none.
             over: whether this round was the last one.
             rounds_left: rounds that were not played because of an answer, silence or a sufficient
                 score. Where every round earns the score, these earn the last one, so that it never
@@ -188,17 +203,22 @@ class Account:
         if by_round:
             value *= 1 + rounds_left
         due = over and score is not None and score.solved
-        return self.settle(dict.fromkeys(tokens, value), tokens, due=due)
+        return self.settle(dict.fromkeys(tokens, value), tokens, heard=heard, due=due)
 
     def settle(
-        self, earned: Mapping[str, float], tokens: Mapping[str, float], *, due: bool
+        self,
+        earned: Mapping[str, float],
+        tokens: Mapping[str, float],
+        *,
+        heard: Mapping[str, int] | None = None,
+        due: bool,
     ) -> dict[str, Pay]:
         """Pay each agent its earnings of a round, less the charge for tokens.
 
         With `when=solved` charges are kept until they are `due`. They are due in the last round
         of a solved episode, and in no other.
         """
-        bills, charges = self.reward.bills_and_charges(tokens)
+        bills, charges = self.reward.bills_and_charges(tokens, heard)
         if self.reward.when == "solved":
             for agent, cost in charges.items():
                 self.owed[agent] += cost

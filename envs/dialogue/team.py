@@ -2,7 +2,8 @@
 
 Agents are `<role>_<number>`. In each round every agent in turn says a string or stays silent. The
 empty string is silence: it is published to no agent and costs nothing. A message over budget is cut
-at a token border. After the round each agent hears those that its topology links it to.
+at a token border. After the round each agent hears those that its topology links it to, or fewer
+or more of them by addresses (`envs.dialogue.addressing`).
 
 An agent may think before it speaks, at the beginning of its action (`envs.dialogue.messages`). A
 thought is counted, charged, and shown to no agent. An agent that thinks beyond the cap is silent.
@@ -35,6 +36,7 @@ from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice
+from laconic.envs.dialogue.addressing import EXPLAINED, Audience, Hearing
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
@@ -135,7 +137,7 @@ class TeamEnv(TextEnv, ABC):
 
     Args:
         tasks: the tasks that episodes are drawn from.
-        rules: agents, most rounds, and caps.
+        rules: agents, most rounds, caps, and addresses.
         reward: this and the following settings are those of `DialogueEnv`.
         channel: how often messages are lost on the way.
         tokens_left: caps that an agent sees.
@@ -167,6 +169,7 @@ class TeamEnv(TextEnv, ABC):
         """Check the settings and build the spaces."""
         self.tasks = by_key(tasks)
         self.rounds, self.budget = rules.rounds, rules.budget
+        self.addressing = choice("env.addressing", rules.addressing, EXPLAINED)
         self._rules, self._roster = rules, rules.roster
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
@@ -235,6 +238,10 @@ class TeamEnv(TextEnv, ABC):
         self.ledger = Ledger(self.budget, self.possible_agents)
         self._latest: dict[str, Message] = {}
         self._account, self._paid = Account(self._reward), {}
+        self._audience = Audience(self.addressing)
+        # Otherwise nothing depends on who hears a message.
+        priced_by_listener = self._reward.charge == "listeners" or self._reward.read_price > 0
+        self._has_audience = priced_by_listener or self.addressing != "none"
         self._transmission: Transmission | None = None
         if self.channel.lose or self.channel.probe:
             self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
@@ -272,9 +279,14 @@ class TeamEnv(TextEnv, ABC):
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
         self._speak(actions)
+        self._links = self._hearing = self._linked()
+        if self._has_audience:
+            self._hearing = self._audience.gather(self._links, self._latest)
         outcome = self._resolve()
         self._paid = outcome.pay
         over = bool(outcome.ended_by)
+        if self._has_audience and not over:
+            self._audience.count()
         self.ledger.start_round()
         self.round += 1
         self.agents = [] if over else self.agents
@@ -337,10 +349,10 @@ class TeamEnv(TextEnv, ABC):
         """Split an action without its thought into speech, act, and a line that is no legal act."""
         raise NotImplementedError
 
-    def _hears(self) -> Mapping[str, Collection[str]]:
-        """Return whom each agent hears of the round that is over."""
+    def _linked(self) -> Hearing:
+        """Return whom the topology lets each agent hear now; agents that hear nothing may lack."""
         hearing = self._roster.hearing
-        return hearing[(self.round - 1) % len(hearing)]
+        return hearing[self.round % len(hearing)]
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         messages = {}
@@ -378,27 +390,49 @@ class TeamEnv(TextEnv, ABC):
 
         An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """
-        messages, hears = tuple(self._latest.values()), self._hears()
+        messages, hears = tuple(self._latest.values()), self._hearing
         if self._transmission is None:
-            texts = {agent: heard(messages, hears[agent]) for agent in agents}
+            texts = {agent: heard(messages, hears.get(agent, ())) for agent in agents}
         else:
-            listeners = {agent: hears[agent] for agent in agents}
+            listeners = {agent: hears.get(agent, ()) for agent in agents}
             texts = self._transmission.deliver(messages, listeners, self._silent)
         for agent, text in comments.items():
-            texts[agent] = "\n".join(filter(None, (texts[agent] if hears[agent] else "", text)))
+            # Linked agents that were not addressed read the same as after silence.
+            news = texts[agent] if self._links.get(agent) or hears.get(agent) else ""
+            texts[agent] = "\n".join(filter(None, (news, text)))
         return texts
 
-    def _charged(self, free: Mapping[str, int] | None = None) -> dict[str, float]:
+    def _charged(
+        self, free: Mapping[str, int] | None = None, *, over: bool = False
+    ) -> dict[str, float]:
         """Return the tokens of the round that each agent is charged for.
 
         Args:
             free: tokens of messages that are free of charge, by agent; None for none.
+            over: whether the episode ends with this round, so that no agent hears its messages.
         """
         weight, free = self._reward.thought_weight, free or {}
+        copies = dict.fromkeys(self._latest, 1)
+        if self._account.reward.charge == "listeners" and not over:
+            heard_by = self._audience.listeners
+            copies |= {agent: max(1, len(each)) for agent, each in heard_by.items()}
         return {
-            agent: max(0, message.tokens - free.get(agent, 0)) + weight * message.thought
+            agent: copies[agent] * max(0, message.tokens - free.get(agent, 0))
+            + weight * message.thought
             for agent, message in self._latest.items()
         }
+
+    def _heard(self) -> dict[str, int]:
+        """Return the message tokens of the round that each agent hears, without lost messages."""
+        tokens = dict.fromkeys(self._latest, 0)
+        for speaker, listeners in self._audience.listeners.items():
+            message = self._latest[speaker]
+            for listener in listeners:
+                lost = self._transmission is not None and self._transmission.loses(
+                    message, listener
+                )
+                tokens[listener] += 0 if lost else message.tokens
+        return tokens
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
@@ -417,7 +451,8 @@ class TeamEnv(TextEnv, ABC):
         infos, measures = {}, {}
         if score is not None:
             lost = self._transmission.measures if self._transmission else {}
-            measures = {**score.measures, **lost, **self._measures()}
+            heard_by = self._audience.measures if self._has_audience else {}
+            measures = {**score.measures, **lost, **heard_by, **self._measures()}
         for agent in agents:
             latest = self._latest.get(agent)
             info: dict[str, Any] = {

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, whole
+from laconic.envs.dialogue.addressing import Addressing, Hearing
 from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
@@ -54,6 +55,7 @@ class WorldEnv(TeamEnv):
         tasks: starting states that episodes are drawn from.
         team: number of agents of each role; None takes the world's own.
         topology: who hears whom where the world leaves it open (`envs.dialogue.roster`).
+        addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         budget: caps on what may be said.
         reward: the price of a token; `exempt_answer` has no effect here.
         channel: how often messages are lost (`envs.dialogue.channel`).
@@ -77,6 +79,7 @@ class WorldEnv(TeamEnv):
         *,
         team: Mapping[str, int] | None = None,
         topology: Topology = "complete",
+        addressing: Addressing = "none",
         budget: Budget | None = None,
         reward: Reward | None = None,
         channel: Channel | None = None,
@@ -100,7 +103,16 @@ class WorldEnv(TeamEnv):
         roster = Roster.of(seats, topology, "all", "majority", rounds)
         super().__init__(
             tasks,
-            Rules(roster, rounds, budget, reward.price > 0, world.aim),
+            Rules(
+                roster,
+                rounds,
+                budget,
+                priced=reward.price > 0,
+                counts=world.aim,
+                addressing=addressing,
+                per_listener=reward.charge == "listeners",
+                reading_priced=reward.read_price > 0,
+            ),
             reward=reward,
             channel=channel,
             tokens_left=tokens_left,
@@ -109,7 +121,7 @@ class WorldEnv(TeamEnv):
             render_mode=render_mode,
         )
         self._state: Any = world.start(next(iter(self.tasks.values())), self.possible_agents)
-        self._turns = self._previous_turns = _Turns()
+        self._turns = _Turns()
 
     @property
     def world_state(self) -> Any:
@@ -173,7 +185,6 @@ class WorldEnv(TeamEnv):
 
     def _resolve(self) -> Outcome:
         messages = {agent: message.text for agent, message in self._latest.items()}
-        self._previous_turns = self._turns
         state, gains = self.world.apply(self._state, self._acts, messages, self._chance)
         self._acts = {}
         self._enter(state)
@@ -181,14 +192,16 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
-        pay = self._account.settle(earned, self._charged(), due=solved)
+        heard = None if over or not self._account.reward.read_price else self._heard()
+        pay = self._account.settle(earned, self._charged(over=over), heard=heard, due=solved)
         observed = {agent: self.world.observe(state, agent) for agent in self.agents}
         return Outcome(pay, score, "rules" if over else "", observed)
 
-    def _hears(self) -> Mapping[str, Collection[str]]:
-        hears, previous = super()._hears(), self._previous_turns
-        deaf = previous.absent if previous.talking else hears
-        return {agent: () if agent in deaf else speakers for agent, speakers in hears.items()}
+    def _linked(self) -> Hearing:
+        # Where no agent may talk, all are deaf.
+        linked, turns = super()._linked(), self._turns
+        deaf = turns.absent if turns.talking else linked
+        return {agent: speakers for agent, speakers in linked.items() if agent not in deaf}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         latest = self._latest.get(agent)

@@ -45,6 +45,8 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "env.fault.round": 0,
         "env.fault.packaging": "plain",
         "env.tokens_left": "all",
+        "env.addressing": "none",
+        "env.reward.read_price": 0.0,
         "env.reward.thought_weight": 1.0,
         "env.reward.multiply_by": None,
         "env.reward.measure": None,

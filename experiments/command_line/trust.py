@@ -42,7 +42,7 @@ TAKEN = (
     *(f"env.{name}" for name in ("tasks", "split", "holdout", "holdout_seed")),
     *(f"env.{name}" for name in ("rounds", "max_rounds", "information", "topology", "schedule")),
     *(f"env.{name}" for name in ("answer", "agree_at", "tokens_left", "instructions")),
-    *("env.feedback", "env.stop_at"),
+    *("env.feedback", "env.stop_at", "env.addressing"),
     *(f"env.{name}" for name in ("wording", "months", "talk", "talk_rounds", "language", "grant")),
     *("env.universalization", "env.newcomer"),
     *(f"env.{name}" for name in ("rows", "columns", "steps", "view", "planning", "discussion")),

@@ -109,7 +109,8 @@ def measure(
     """Play greedily from each start, then replay every message in parts.
 
     Raises:
-        SettingError: the environment has no price, or its messages no tokens.
+        SettingError: the environment has no price or one that depends on listeners, or its messages
+            have no tokens.
     """
     environment = environments[0]
     reward = getattr(environment, "reward", None)
@@ -118,6 +119,12 @@ def measure(
         raise SettingError(
             "a demand for words needs an environment with `reward`, an envs.Reward, and `tokenize`"
             f" (any of envs.make); got {type(environment).__name__}"
+        )
+    if reward.charge == "listeners" or reward.read_price:
+        raise SettingError(
+            "a demand for words needs one price for every token said; set env.reward.charge=own or"
+            f" team and env.reward.read_price=0; got charge={reward.charge} and"
+            f" read_price={reward.read_price}"
         )
     with _free(environments, reward.price):
         episodes = play(environments, policies, starts, seed=0, greedy=True)

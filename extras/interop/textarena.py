@@ -55,7 +55,7 @@ class TextArena(TextEnv):
         tasks: number of differently dealt games.
         rounds: number of turns after which a game is truncated.
         budget: caps on messages; `round` is a turn.
-        reward: price of talk; `price`, `normalizer` and `charge` are used.
+        reward: price of talk; `price`, `normalizer` and `charge` (`own`, `team`) are used.
         outcome: `unit` pays (r + 1) / 2, so that silence loses nothing; `raw` pays r.
         act_tokens: number of free tokens of one bracketed act per message.
         tokenize: cuts text into tokens; a policy brings its own.
@@ -99,6 +99,7 @@ class TextArena(TextEnv):
         self.act_tokens = whole("env.act_tokens", act_tokens, 0)
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
+        choice("env.reward.charge of a game of TextArena", self.reward.charge, ("own", "team"))
         self.tokenize = tokenize
         odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
         count = whole("env.tasks", tasks, 1)

@@ -300,7 +300,11 @@ def prices(reward: Reward | None) -> str:
     """Return the price of tokens in words."""
     if reward is None:
         return "price unknown"
-    payer = "the whole team" if reward.charge == "team" else "its speaker"
+    payer = {
+        "own": "its speaker",
+        "team": "the whole team",
+        "listeners": "its speaker for each listener",
+    }[reward.charge]
     return f"price {reward.price:g} for {reward.normalizer:g} tokens, charged to {payer}"
 
 

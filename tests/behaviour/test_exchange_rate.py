@@ -1,4 +1,7 @@
-"""One exchange rate in every environment: twice the price doubles the cost of words."""
+"""One exchange rate in every environment: twice the price doubles the cost of words.
+
+The price of reading, where there is one, moves with the price of saying.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,12 @@ SOME_DRAWS = 2
 def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
     """Play two scripted episodes of one task at a price per 10 tokens, measured for a credit."""
     reward = {**settings["reward"], "price": price, "normalizer": 10.0}
+    reward["read_price"] = price * reward.pop("read_share")
     arguments = {**settings, "reward": Reward(**reward)}
     environments = [envs.make(name, tasks=4, **arguments) for _ in range(2)]
     script = "random" if name == "commons" else "verbose"
+    # This script addresses what it says.
+    script = "oracle" if settings.get("addressing") == "names" else script
     policies = ScriptedTeam(script).policies(environments[0])
     collect = collector_for(Independent(), kind, "episode")
     (group,) = collect(environments, policies, [Start(5, None)], 2, seed=1)
@@ -41,12 +47,13 @@ def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
 
 
 def drawn(name: str, generator: np.random.Generator) -> dict:
-    """Settings of an environment: team, charge, when, and rounds where it has them."""
+    """Settings of an environment: team, charge, when, price of reading, rounds, addresses."""
     teams = WORLDS[name]["team"]
     settings: dict = {
         "team": teams[generator.integers(len(teams))],
         "reward": {
-            "charge": str(generator.choice(["own", "team"])),
+            "charge": str(generator.choice(["own", "team", "listeners"])),
+            "read_share": float(generator.choice([0.0, 1.0])),
             "when": str(generator.choice(["always", "solved"])),
         },
     }
@@ -58,7 +65,8 @@ def drawn(name: str, generator: np.random.Generator) -> dict:
     if name == "tldr":
         # With a second round a script says there what it could not say in the first.
         return settings | {"answer": "joint", "topology": "none", "rounds": 1}
-    return settings | {"rounds": int(generator.integers(1, 4))}
+    addressing = str(generator.choice(["none", "names"]))
+    return settings | {"rounds": int(generator.integers(1, 4)), "addressing": addressing}
 
 
 @pytest.mark.parametrize("kind", CREDITS)

@@ -42,7 +42,9 @@ def test_a_price_for_a_token_that_overflows_is_refused():
 
 
 def test_unknown_words_are_refused_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"env\.reward\.charge 'all'.*Known: own, team"):
+    with pytest.raises(
+        UnknownNameError, match=r"env\.reward\.charge 'all'.*Known: listeners, own, team"
+    ):
         Reward(charge="all")
     with pytest.raises(UnknownNameError, match=r"env\.reward\.when 'never'.*Known: always, solved"):
         Reward(when="never")

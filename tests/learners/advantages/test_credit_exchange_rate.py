@@ -16,15 +16,23 @@ CREDITS = ("own", "team", "outcome", "silence", "shapley")
 def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
     """Return a group of random episodes, its rate, and the tokens of each agent, episode and round.
 
-    1 to 8 agents, 1 to 4 rounds, dialogues and games, either kind of charge, a random schedule.
+    1 to 8 agents, 1 to 4 rounds, dialogues and games, any kind of charge, a random schedule. Tokens
+    count once for each listener where those are charged, and those heard by their own price.
     """
     agents = [f"a_{place}" for place in range(generator.integers(1, 9))]
     rounds, size = int(generator.integers(1, 5)), int(generator.integers(2, 7))
-    common, charge = bool(generator.integers(2)), str(generator.choice(["own", "team"]))
+    common, charge = (
+        bool(generator.integers(2)),
+        str(generator.choice(["own", "team", "listeners"])),
+    )
     rate = float(generator.uniform(0.001, 0.2))
     scheduled = generator.random((len(agents), rounds)) < 0.7
     scheduled[:, 0] = True
-    tokens = generator.integers(0, 30, (size, len(agents), rounds)) * scheduled
+    said = generator.integers(0, 30, (size, len(agents), rounds)) * scheduled
+    copies = generator.integers(1, 8, said.shape) if charge == "listeners" else 1
+    read_share = float(generator.choice([0.0, 0.3, 1.0]))
+    heard = generator.integers(0, 30, said.shape) * scheduled
+    tokens = said * copies + read_share * heard
     episodes = []
     for place in range(size):
         solved = bool(generator.integers(2))
@@ -39,11 +47,11 @@ def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
             Turn(
                 agent,
                 number,
-                "word" if tokens[place, i, number] else "",
+                "word" if said[place, i, number] else "",
                 (1,),
                 (2,),
                 (-0.5,),
-                int(tokens[place, i, number]),
+                int(said[place, i, number]),
                 credit=Parts(float(solved), bills[agent][number]),
             )
             for number in range(rounds)
@@ -85,7 +93,7 @@ def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, 
             own = tokens["said"][sequence.agent, sequence.episode]
             all_words = tokens["all"][sequence.episode]
             counted = own if kind in ("silence", "shapley") else all_words
-            if kind == "own" and episode.charge == "own":
+            if kind == "own" and episode.charge != "team":
                 counted = own
             start = sequence.round or 0
             if kind == "outcome":

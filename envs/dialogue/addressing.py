@@ -1,0 +1,146 @@
+"""Addresses: a message may name the agents that are to hear it.
+
+    @helper_1, solver: The box holds 12 pens.
+
+The setting `env.addressing` says which addresses count:
+
+- `none`: no message has an address, and each goes to all agents that the topology links to it.
+- `names`: an address lists agents and roles. Of the linked agents only those hear the message.
+- `scopes`: an address lists scopes. `near` are the linked agents, `team` are those at most two
+  links away, and `all` is the whole team. So a message can reach further than the topology.
+
+An address stands at the very beginning of the first line. It is part of the message: listeners read
+it, and it is counted and charged. Without an address the linked agents hear a message. If an
+address fits no agent, no agent hears it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from laconic.envs.dialogue.messages import Message
+from laconic.envs.dialogue.roster import role_of
+
+Addressing = Literal["none", "names", "scopes"]
+Hearing = Mapping[str, tuple[str, ...]]
+"""Agents that each listener hears."""
+EXPLAINED: Mapping[Addressing, str] = {
+    "none": "",
+    "names": (
+        " Begin a message with names or roles, as in `@name, role:`, and they alone hear it."
+    ),
+    "scopes": (
+        " Begin a message with `@team:`, and those linked to your listeners hear it too; begin it"
+        " with `@all:`, and all agents hear it."
+    ),
+}
+"""Sentence of the rules that agents read."""
+_NEAR = frozenset(("near",))
+"""Scope of a message without an address."""
+
+
+def address_of(message: str) -> frozenset[str] | None:
+    """Return the names in the address of a message; None for a message without an address.
+
+    They may be names of no agent. A text such as `@ 3 dollars: 6` has no address, because its words
+    cannot be names.
+    """
+    head, colon, _ = message.partition(":")
+    if not colon or not head.startswith("@") or head.splitlines() != [head]:
+        return None
+    names = frozenset(part.strip().removeprefix("@") for part in head[1:].split(","))
+    return names if all(name.isidentifier() for name in names) else None
+
+
+def is_addressed(message: str, listener: str) -> bool:
+    """Return whether a message without an address, or with one that fits a listener, was said."""
+    names = address_of(message)
+    return names is None or not names.isdisjoint((listener, role_of(listener)))
+
+
+def hearing_by_address(
+    addressing: Addressing, linked: Hearing, messages: Mapping[str, str]
+) -> Hearing:
+    """Return whom each agent hears in a round.
+
+    Args:
+        addressing: addresses that count.
+        linked: agents that each listener is linked to.
+        messages: message of each agent; empty for silence.
+    """
+    if addressing == "none":
+        return linked
+    return (hearing_by_name if addressing == "names" else hearing_by_scope)(linked, messages)
+
+
+def hearing_by_name(linked: Hearing, messages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return whom each agent hears in a round, with addresses by name."""
+    return {
+        listener: tuple(
+            speaker for speaker in speakers if is_addressed(messages.get(speaker, ""), listener)
+        )
+        for listener, speakers in linked.items()
+    }
+
+
+def hearing_by_scope(linked: Hearing, messages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return whom each agent hears in a round, with addresses by scope.
+
+    Listeners that `linked` lacks hear no agent, whatever the scope.
+    """
+    hears: dict[str, list[str]] = {listener: [] for listener in linked}
+    for speaker, message in messages.items():
+        scopes = address_of(message)
+        for listener in _listeners(linked, speaker, _NEAR if scopes is None else scopes):
+            hears[listener].append(speaker)
+    return {listener: tuple(speakers) for listener, speakers in hears.items()}
+
+
+def _listeners(linked: Hearing, speaker: str, scopes: frozenset[str]) -> set[str]:
+    """Return the listeners of a speaker in the widest of some scopes."""
+    if "all" in scopes:
+        return {*linked} - {speaker}
+    near = {listener for listener, speakers in linked.items() if speaker in speakers}
+    if "team" in scopes:
+        further = (
+            listener for listener, speakers in linked.items() if not near.isdisjoint(speakers)
+        )
+        return {*near, *further} - {speaker}
+    return near if "near" in scopes else set()
+
+
+@dataclass(slots=True)
+class Audience:
+    """The listeners of the messages of one episode, round by round, and a count of them."""
+
+    addressing: Addressing
+    """Addresses that count."""
+    listeners: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Agents that hear each agent that spoke in the present round."""
+    _counts: tuple[int, int, int] = (0, 0, 0)
+    """Messages of the rounds before, their listeners, and the messages without any."""
+
+    def gather(self, linked: Hearing, messages: Mapping[str, Message]) -> Hearing:
+        """Find the listeners of a round; return whom each agent hears."""
+        texts = {agent: message.text for agent, message in messages.items()}
+        hears = hearing_by_address(self.addressing, linked, texts)
+        self.listeners = {
+            speaker: tuple(agent for agent, speakers in hears.items() if speaker in speakers)
+            for speaker, text in texts.items()
+            if text
+        }
+        return hears
+
+    def count(self) -> None:
+        """Count the messages of the present round; those of the last one are heard by no agent."""
+        sizes = [len(each) for each in self.listeners.values()]
+        sent, reached, unheard = self._counts
+        self._counts = sent + len(sizes), reached + sum(sizes), unheard + sizes.count(0)
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """Mean number of listeners of a message, and share of the messages without any."""
+        sent, reached, unheard = self._counts
+        return {"listeners": reached / sent, "unheard_rate": unheard / sent} if sent else {}
