@@ -8,6 +8,9 @@ Scripts read the task of the episode, which language policies never see.
 - `random` says random words, some of them answers.
 - `silent` says nothing.
 
+Under `env.addressing=names`, `oracle` and `telegraph` address facts to the agents that answer, and
+`verbose` says them to all.
+
 A scripted agent answers correctly exactly if every relevant statement was said to it or is its own.
 If all agents write one piece of work, `oracle` writes the best draft of its role and `verbose` the
 last. `Teacher` mixes these styles for a warm start to imitate. A world has its own `oracle`,
@@ -46,6 +49,9 @@ _WORDY_ANSWERS = (
 Script = Callable[[Task, Request, random.Random], str]
 """Function of task, request and generator that returns a message."""
 
+_ADDRESSED = 0.5
+"""Fraction of a teacher's messages with an address, where names count. A learner then explores
+messages with and without one."""
 _NO_TASK = Task(key="", question="", statements=(), answer="")
 """Task that is passed to a script if the tasks of the environment are unknown."""
 _ANYWHERE = ("random", "silent")
@@ -139,7 +145,9 @@ class ScriptedTeam:
                 f" envs.task.Task; got {type(environment).__name__}, where only"
                 f" {' and '.join(_ANYWHERE)} can play"
             )
-        script = Telegraph(tasks.values()) if self.script == TELEGRAPH else SCRIPTS[self.script]
+        script: Script = SCRIPTS.get(self.script) or Telegraph(tasks.values())
+        if self.script in ("oracle", TELEGRAPH):
+            script = address_facts(script, environment)
         policy = ScriptedPolicy(script, tasks)
         return dict.fromkeys(environment.possible_agents, policy)
 
@@ -161,6 +169,32 @@ def adapt_world_script(play: WorldScript) -> Script:
         return play(turn, generator)
 
     return script
+
+
+def address_facts(
+    script: Script, environment: ParallelEnv[str, Any, Any], share: float = 1.0
+) -> Script:
+    """Return a script that addresses its messages to the answering role, where names count.
+
+    Messages of agents that answer themselves stay without an address.
+
+    Args:
+        script: script of a dialogue.
+        environment: environment that it plays in.
+        share: fraction of the messages with an address, 0 to 1.
+    """
+    if getattr(environment, "addressing", "none") != "names":
+        return script
+    answering: Sequence[str] = environment.answering  # type: ignore[attr-defined]
+    address = f"@{', '.join(dict.fromkeys(map(role_of, answering)))}: "
+
+    def addressed(task: Task, request: Request, generator: random.Random) -> str:
+        message = script(task, request, generator)
+        if not message or _answers(request) or (share < 1 and generator.random() >= share):
+            return message
+        return f"{address}{message}"
+
+    return addressed
 
 
 def _oracle(task: Task, request: Request, generator: random.Random) -> str:
@@ -263,7 +297,8 @@ def teacher_policy(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) ->
     """Return a teacher as a policy; in a world, the world's own teacher in this style."""
     world = getattr(environment, "world", None)
     if not isinstance(world, World):
-        return ScriptedPolicy(teacher, named_tasks(environment))
+        script = address_facts(teacher, environment, _ADDRESSED)
+        return ScriptedPolicy(script, named_tasks(environment))
     style = TeacherStyle(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
     return ScriptedPolicy(adapt_world_script(world.teacher(style)), {})
 
