@@ -14,7 +14,8 @@ it, and `return` to the answer. Rewards are `team` (task reward), `bill` (cost o
 `agent:<name>` (return of each agent). Costs count tokens said and thought, messages and acts.
 `wall_clock_s` is 0, because episodes are not timed.
 
-Who hears whom comes from `env.topology`. Where it is unknown, messages have no edges to listeners.
+Who hears whom comes from `env.topology` and `env.addressing`. Where the topology is unknown,
+messages have no edges to listeners.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from laconic.envs.dialogue.addressing import Addressing, Hearing, hearing_by_address
 from laconic.envs.dialogue.roster import hearing_by_round, role_of
 from laconic.envs.errors import SettingError
 from laconic.extras.interop.chat import RecordedEpisode
@@ -55,7 +57,9 @@ def trace(recorded: RecordedEpisode, place: int) -> dict[str, Any]:
         if isinstance(topology, str)
         else "unknown",
         "events": events,
-        "edges": _edges(episode, _hearing(topology, agents)),
+        "edges": _edges(
+            episode, _hearing(topology, agents), recorded.env.get("addressing", "none")
+        ),
         "rewards": _finite(
             {
                 **_team(episode),
@@ -94,7 +98,7 @@ def _event(turn: Turn) -> dict[str, Any]:
 
 
 def _edges(
-    episode: Episode, hearing: Sequence[Mapping[str, Sequence[str]]]
+    episode: Episode, hearing: Sequence[Hearing], addressing: Addressing
 ) -> list[dict[str, str]]:
     edges: list[dict[str, str]] = []
     for index, turn in enumerate(episode.turns):
@@ -104,7 +108,8 @@ def _edges(
                 following.setdefault(later.agent, later)
         if turn.agent in following:
             edges.append(_edge(turn, _id(following[turn.agent]), "temporal"))
-        hears = hearing[turn.round % len(hearing)] if hearing else {}
+        linked = hearing[turn.round % len(hearing)] if hearing else {}
+        hears = hearing_by_address(addressing, linked, {turn.agent: turn.message})
         for agent, later in following.items():
             if turn.message and turn.agent in hears.get(agent, ()):
                 edges.append(_edge(turn, _id(later), "message"))
@@ -117,7 +122,7 @@ def _edge(turn: Turn, target: str, kind: str) -> dict[str, str]:
     return {"src": _id(turn), "dst": target, "type": kind}
 
 
-def _hearing(topology: Any, agents: Sequence[str]) -> Sequence[Mapping[str, Sequence[str]]]:
+def _hearing(topology: Any, agents: Sequence[str]) -> Sequence[Hearing]:
     """Return whom each agent hears, by round of the cycle; empty if that is unknown."""
     try:
         return hearing_by_round(topology, agents) if topology is not None and agents else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -96,3 +97,24 @@ def test_turns_of_one_agent_follow_each_other() -> None:
         ("round2.a_0", "round3.a_0", "temporal"),
         ("round3.a_0", "answer", "return"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("addressing", "message", "listeners"),
+    [
+        # Two links lead from a leaf of the star to the other one.
+        ("none", "@helper_1: six", {"solver_0"}),
+        ("names", "@solver: six", {"solver_0"}),
+        ("names", "@helper_1: six", set()),
+        ("scopes", "@all: six", {"solver_0", "helper_1"}),
+    ],
+)
+def test_edges_follow_the_addresses(addressing, message, listeners) -> None:
+    recorded = game()
+    first, *others = recorded.episode.turns
+    turns = (replace(first, message=message), *others, Turn("helper_1", 1, ""))
+    episode = replace(recorded.episode, turns=turns)
+    env = {"topology": "star", "addressing": addressing}
+    edges = trace(RecordedEpisode(episode, 0, env), 0)["edges"]
+    reached = {edge["dst"] for edge in edges if edge["type"] == "message"}
+    assert reached == {f"round2.{agent}" for agent in listeners}
