@@ -55,7 +55,7 @@ def address_of(message: str) -> frozenset[str] | None:
 
 
 def is_addressed(message: str, listener: str) -> bool:
-    """Return whether a message without an address, or with one that fits a listener, was said."""
+    """Return whether a message has no address, or one with the name or role of a listener."""
     names = address_of(message)
     return names is None or not names.isdisjoint((listener, role_of(listener)))
 

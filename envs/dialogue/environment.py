@@ -341,8 +341,10 @@ class DialogueEnv(TeamEnv):
         if over and score is None and self.graded:
             score = self._score()
         tokens = self._charged(self._free_tokens(), over=over)
-        heard = None if over or not self._account.reward.read_price else self._heard()
-        pay = self._account.pay(tokens, score, heard=heard, over=over, rounds_left=rounds_left)
+        tokens_heard = None if over or not self._account.reward.read_price else self._tokens_heard()
+        pay = self._account.pay(
+            tokens, score, tokens_heard=tokens_heard, over=over, rounds_left=rounds_left
+        )
         comments: Mapping[str, str] = {}
         if self._feedback.given and not over:
             comments = self._feedback.on(self.task, self._referee.graded(), score, self.agents)

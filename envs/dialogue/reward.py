@@ -83,21 +83,21 @@ class Reward:
             )
 
     def bills_and_charges(
-        self, tokens: Mapping[str, float], heard: Mapping[str, int] | None = None
+        self, tokens: Mapping[str, float], tokens_heard: Mapping[str, int] | None = None
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return the bill and the charge of each agent, at least 0 reward units.
 
         Args:
             tokens: tokens of each agent that cost; with `charge=listeners` once for each listener.
-            heard: tokens that each agent heard at `read_price`; None for none.
+            tokens_heard: tokens that each agent heard at `read_price`; None for none.
         """
         rate = self.price / self.normalizer
         bills = {agent: rate * count for agent, count in tokens.items()}
         total = rate * sum(tokens.values())
-        if heard:
+        if tokens_heard:
             read_rate = self.read_price / self.normalizer
-            bills = {agent: cost + read_rate * heard[agent] for agent, cost in bills.items()}
-            total += read_rate * sum(heard.values())
+            bills = {agent: cost + read_rate * tokens_heard[agent] for agent, cost in bills.items()}
+            total += read_rate * sum(tokens_heard.values())
         return bills, dict.fromkeys(tokens, total) if self.charge == "team" else bills
 
 
@@ -183,7 +183,7 @@ class Account:
         tokens: Mapping[str, float],
         score: Score | None,
         *,
-        heard: Mapping[str, int] | None = None,
+        tokens_heard: Mapping[str, int] | None = None,
         over: bool = True,
         rounds_left: int = 0,
     ) -> dict[str, Pay]:
@@ -192,7 +192,7 @@ class Account:
         Args:
             tokens: charged tokens of each agent in this round.
             score: the score of the answers so far; None where they were not graded.
-            heard: tokens that each agent heard at a price; None for none.
+            tokens_heard: tokens that each agent heard at a price; None for none.
             over: whether this round was the last one.
             rounds_left: rounds that were not played because of an answer, silence or a sufficient
                 score. Where every round earns the score, these earn the last one, so that it never
@@ -203,14 +203,14 @@ class Account:
         if by_round:
             value *= 1 + rounds_left
         due = over and score is not None and score.solved
-        return self.settle(dict.fromkeys(tokens, value), tokens, heard=heard, due=due)
+        return self.settle(dict.fromkeys(tokens, value), tokens, tokens_heard=tokens_heard, due=due)
 
     def settle(
         self,
         earned: Mapping[str, float],
         tokens: Mapping[str, float],
         *,
-        heard: Mapping[str, int] | None = None,
+        tokens_heard: Mapping[str, int] | None = None,
         due: bool,
     ) -> dict[str, Pay]:
         """Pay each agent its earnings of a round, less the charge for tokens.
@@ -218,7 +218,7 @@ class Account:
         With `when=solved` charges are kept until they are `due`. They are due in the last round
         of a solved episode, and in no other.
         """
-        bills, charges = self.reward.bills_and_charges(tokens, heard)
+        bills, charges = self.reward.bills_and_charges(tokens, tokens_heard)
         if self.reward.when == "solved":
             for agent, cost in charges.items():
                 self.owed[agent] += cost

@@ -422,7 +422,7 @@ class TeamEnv(TextEnv, ABC):
             for agent, message in self._latest.items()
         }
 
-    def _heard(self) -> dict[str, int]:
+    def _tokens_heard(self) -> dict[str, int]:
         """Return the message tokens of the round that each agent hears, without lost messages."""
         tokens = dict.fromkeys(self._latest, 0)
         for speaker, listeners in self._audience.listeners.items():

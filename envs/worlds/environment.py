@@ -192,8 +192,10 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
-        heard = None if over or not self._account.reward.read_price else self._heard()
-        pay = self._account.settle(earned, self._charged(over=over), heard=heard, due=solved)
+        tokens_heard = None if over or not self._account.reward.read_price else self._tokens_heard()
+        pay = self._account.settle(
+            earned, self._charged(over=over), tokens_heard=tokens_heard, due=solved
+        )
         observed = {agent: self.world.observe(state, agent) for agent in self.agents}
         return Outcome(pay, score, "rules" if over else "", observed)
 

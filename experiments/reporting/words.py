@@ -29,6 +29,8 @@ LABELS = {
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
     "facts_told": "useful facts told",
+    "listeners": "listeners of a message",
+    "unheard_rate": "messages without a listener",
     "cut_rate": "messages cut",
     "truncated_replies": "replies stopped by limit",
     "truncated_rate": "episodes cut short",

@@ -99,7 +99,12 @@ class TextArena(TextEnv):
         self.act_tokens = whole("env.act_tokens", act_tokens, 0)
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
-        choice("env.reward.charge of a game of TextArena", self.reward.charge, ("own", "team"))
+        if self.reward.charge == "listeners" or self.reward.read_price:
+            raise SettingError(
+                "a game of TextArena does not say who hears a message; set env.reward.charge=own or"
+                f" team and env.reward.read_price=0; got charge={self.reward.charge} and"
+                f" read_price={self.reward.read_price}"
+            )
         self.tokenize = tokenize
         odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
         count = whole("env.tasks", tasks, 1)

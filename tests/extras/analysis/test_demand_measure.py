@@ -118,6 +118,12 @@ def test_settings_out_of_range_are_refused():
         Settings(points=1)
 
 
+@pytest.mark.parametrize("reward", [{"charge": "listeners"}, {"read_price": 0.5}])
+def test_a_price_that_depends_on_listeners_is_refused(reward):
+    with pytest.raises(SettingError, match="needs one price for every token said; set env.reward"):
+        demand_of("oracle", reward={"price": 1.0, "normalizer": 50, **reward})
+
+
 def test_an_environment_without_a_price_is_refused(relay_like):
     with pytest.raises(SettingError, match="needs an environment with `reward`"):
         measure([relay_like], {}, [Start(0)], Settings())

@@ -193,6 +193,8 @@ def test_a_game_that_fails_on_an_act_is_lost_by_its_speaker(monkeypatch):
         ({"game": "ThreePlayerIPD-v0"}, "cannot be played here by 2"),
         ({"game": "KuhnPoker-v0", "settings": {"max_cards": 3}}, "max_cards"),
         ({"game": "KuhnPoker-v0", "players": 0}, "env.players"),
+        ({"reward": Reward(charge="listeners")}, "does not say who hears a message"),
+        ({"reward": Reward(read_price=1.0)}, "got charge=own and read_price=1.0"),
     ],
 )
 def test_unplayable_settings_are_refused_with_a_reason(settings, words):

@@ -26,6 +26,8 @@ def test_a_conversation_has_task_messages_prices_and_the_graded_answer(folder):
     assert "  I have 3 and 4\n" in text and "held nothing useful" in text
     assert "✓ graded answer: 7   right: 7   score 1.00   9 tokens said" in text
     assert "price 0.5 for 50 tokens, charged to its speaker" in text
+    each = pages.prices(Reward(price=0.5, normalizer=50, charge="listeners"))
+    assert each.endswith("charged to its speaker for each listener")
 
 
 def test_silence_is_shown_as_such_and_no_price_is_made_up(folder):
