@@ -16,9 +16,25 @@ MEASURE_SPEED = Program(
 
 
 def check(cfg: Any) -> None:
-    """Check the settings of the program."""
+    """Check the settings of the program.
+
+    Raises:
+        UnknownNameError: `measure.environments` names an environment without a shipped policy.
+        SettingError: a number is out of its range, or two ways of measuring are asked for.
+    """
+    from laconic.envs.errors import SettingError, UnknownNameError
     from laconic.experiments.session.checks import check_counts
+    from laconic.learners.agents.recipes import RECIPES
 
     counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}
     counts |= {"measure.conversations": 1, "measure.repetitions": 1}
     check_counts(cfg, counts, ("threads", "measure.conversations"))
+    chosen = cfg.measure.environments
+    if chosen and cfg.measure.conversations is not None:
+        raise SettingError(
+            "measure.environments measures training steps, and measure.conversations an engine;"
+            " got both: leave one of them null"
+        )
+    for name in () if chosen in (None, "all") else [chosen] if isinstance(chosen, str) else chosen:
+        if name not in RECIPES:
+            raise UnknownNameError("measure.environments", name, ["all", *RECIPES])

@@ -1,6 +1,7 @@
 """Measure the cost of the environment, and of a training step against its bare model calls.
 
     laconic measure-speed
+    laconic measure-speed measure.environments=all
     laconic measure-speed -m agent=smollm2 env.rounds=2,8 measure.repetitions=3
     laconic measure-speed -m engine=own,batched agent=smollm2 measure.conversations=64
 
@@ -13,9 +14,10 @@ The program measures:
   turns from the same weights, and ratios are taken in pairs, because machines are noisy;
 - tokens sampled and trained per second, and the memory of a step beyond that of the model.
 
-With `measure.conversations` it times an engine instead: sampling, and the whole step around it, on
-conversations of a training. Processor time is that of this process and of all that it started. The
-time of a server that was already running is unknown and left out.
+With `measure.environments` it measures several environments, each in a process of its own, and
+writes one table. With `measure.conversations` it times an engine instead: sampling, and the whole
+step around it, on conversations of a training. Processor time is that of this process and of all
+that it started. The time of a server that was already running is unknown and left out.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +59,7 @@ from laconic.experiments.session.setup import (
 )
 from laconic.extras.speed import check
 from laconic.extras.speed.bare_calls import Sample, StepTimer
+from laconic.learners.agents.recipes import RECIPES
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
@@ -98,6 +103,8 @@ GRADINGS = {
 def main(cfg: DictConfig) -> float:
     """Measure and print; return the ratio of step to bare calls, or the tokens per second."""
     check(cfg)
+    if cfg.measure.environments:
+        return measure_environments(cfg)
     set_up_process(cfg.threads)
     team, before = make_team(cfg), peak_gigabytes()
     if cfg.measure.conversations is not None:
@@ -128,6 +135,48 @@ def main(cfg: DictConfig) -> float:
     write(figures, Path(HydraConfig.get().runtime.output_dir))
     show(figures)
     return figures["step_over_bare"]
+
+
+COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "env_steps_per_second": ("scripted steps/s", "{:,.0f}".format),
+    "step_seconds": ("s/step", "{:.2f}".format),
+    "environment_share": ("its share", "{:.1%}".format),
+    "step_over_bare": ("step/bare", "{:.2f}".format),
+    "sampled_tokens_per_second": ("sampled tokens/s", "{:,.0f}".format),
+}
+"""Figure in `speed.json` -> column and form in the table of environments."""
+
+
+def measure_environments(cfg: DictConfig) -> float:
+    """Measure each environment of the configuration in a process of its own; print one table.
+
+    Returns:
+        The largest share of a training step that an environment takes.
+
+    Raises:
+        SettingError: the measurement of an environment failed.
+    """
+    chosen, hydra = cfg.measure.environments, HydraConfig.get()
+    typed = [text for text in hydra.overrides.task if "measure.environments" not in text]
+    figures: dict[str, dict[str, float]] = {}
+    for name in RECIPES if chosen == "all" else [chosen] if isinstance(chosen, str) else chosen:
+        folder = Path(hydra.runtime.output_dir) / name
+        words = [*typed, f"env={name}", f"hydra.run.dir={folder}"]
+        command = [sys.executable, "-m", "laconic", "measure-speed", *words]
+        if subprocess.run(command, check=False).returncode:
+            raise SettingError(
+                f"env={name} could not be measured (its message is above); name other"
+                " environments in measure.environments"
+            )
+        figures[name] = json.loads((folder / "speed.json").read_text("utf-8"))
+    rows = [
+        (name, *(form(measured[key]) for key, (_, form) in COLUMNS.items()))
+        for name, measured in figures.items()
+    ]
+    heads = ("environment", *(head for head, _ in COLUMNS.values()))
+    Console().print(text_table("environments", heads, rows, whole="first"))
+    (Path(hydra.runtime.output_dir) / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
+    return max(measured["environment_share"] for measured in figures.values())
 
 
 def measure_engine(cfg: DictConfig, team: Any) -> float:

@@ -92,3 +92,37 @@ def test_right_answers_are_graded_and_those_of_math_are_rewritten_first():
     for answer in (r"-\frac{1}{2}", r"(0,\infty)", "7"):
         changed = replace(task, answer=answer)
         assert rewritten(changed) == changed.answer_text
+
+
+@pytest.mark.slow
+def test_several_environments_are_measured_in_one_table(run, tmp_path):
+    outcome = run(
+        "measure_speed",
+        "measure.environments=[signal,tldr]",
+        "train.tasks_per_step=1",
+        "train.group_size=2",
+        "measure.repetitions=1",
+        "measure.warm_up=false",
+        "measure.episodes=20",
+        "measure.answers=3",
+        "threads=1",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert outcome.code == 0, outcome.err
+    figures = json.loads((tmp_path / "run" / "speed.json").read_text())
+    assert list(figures) == ["signal", "tldr"]
+    assert figures["tldr"] == json.loads((tmp_path / "run" / "tldr" / "speed.json").read_text())
+    table = outcome.out[outcome.out.index("environments") :]
+    assert all(f"{measured['env_steps_per_second']:,.0f}" in table for measured in figures.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["measure.environments=[signal,maths]"], "unknown measure.environments 'maths'"),
+        (["measure.environments=all", "measure.conversations=8"], "leave one of them null"),
+    ],
+)
+def test_environments_that_cannot_be_measured_are_refused(run, tmp_path, settings, message):
+    outcome = run("measure_speed", *settings, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code != 0 and message in outcome.err
