@@ -176,6 +176,8 @@ ARGUMENTS = {
     *("count", "agent's name", "task", "number of a task"),
     *("metadata['max_reward'] of the environment", "setting of an environment"),
     "metric in sweep_metric",
+    # Trees of votes (`extras.analysis.synergy`, `voter.tree`), and an option of `laconic predict`.
+    *("fan_in", "depth", "fidelity", "shared", "votes", "message", "window", "--shared"),
 }
 """First arguments of checks that name no key."""
 TOP_LEVEL = {
