@@ -53,6 +53,7 @@ TAKEN = (
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
     *(f"agent.{name}" for name in ("gradient_checkpointing", "silent_when_full")),
     *("agent.seat", "agent.pool", "agent.self_share", "agent.beta", "agent.delta"),
+    *("agent.accuracy", "agent.shared", "agent.fidelity"),
     *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.model_config.*"),
     *(f"agent.lora.{name}" for name in ("rank", "alpha", "target_modules")),
     *(f"agent.sampling.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
