@@ -366,6 +366,18 @@ evidence-faults: .venv/installed  ## a false claim by price, topology and place 
 	  done; \
 	done; done
 
+# One solver at three caps, and votes of several that hear the same helpers; `laconic predict $(VOTES)` compares them.
+VOTES := $(EVIDENCE)/votes
+PLAYED := env.topology=complete env.budget.episode=null evaluation.greedy=false evaluation.tasks=200 threads=1 resume=true
+evidence-votes: .venv/installed  ## votes of the shipped policy, to be predicted (docs/synergy.md)
+	for cap in 32 40 48; do \
+	  $(BIN)/laconic evaluate $(PLAYED) evaluation.samples=3 env.budget.message=$$cap hydra.run.dir=$(VOTES)/one_$$cap || exit 1; \
+	done
+	for cap in 32 48; do for solvers in 3 5; do \
+	  $(BIN)/laconic evaluate $(PLAYED) env.budget.message=$$cap "env.team={solver:$$solvers,helper:3}" \
+	    hydra.run.dir=$(VOTES)/team_$${cap}_$$solvers || exit 1; \
+	done; done
+
 # The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
 WORDLESS := $(EVIDENCE)/commons_silent
 evidence-commons-silent: SEEDS := 0 1 2 3 4

@@ -1,7 +1,7 @@
 """Analysis of teams: demand for words, frontiers, coordination, second passes, reliance on silence.
 
-`laconic demand` is a program. Everything else is measured after an evaluation, or as a column of a
-comparison (`conf/hook/`).
+`laconic demand` and `laconic predict` are programs. Everything else is measured after an
+evaluation, or as a column of a comparison (`conf/hook/`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ DEMAND = Program(
     section="laconic.extras.analysis.demand_pages:section",
 )
 """Registered as `demand`."""
+PREDICT = Program(
+    "predict what voting teams reach from evaluations of one agent, beside what they reached",
+    "laconic.extras.analysis.predict",
+)
+"""Registered as `predict`."""
 
 
 def check(cfg: Any) -> None:

@@ -45,7 +45,7 @@ def majority(bias: float, votes: int) -> float:
 def slope(votes: int) -> float:
     """Return f_b'(0), how much a majority of independent votes multiplies a small bias."""
     votes = _odd(votes)
-    return votes * math.comb(votes - 1, votes // 2) / 2 ** (votes - 1)
+    return votes * math.comb(votes - 1, votes // 2) / (1 << (votes - 1))
 
 
 def _odd(votes: int) -> int:
@@ -72,8 +72,8 @@ class Vote:
 
     def __call__(self, bias: float) -> float:
         """Return the bias T(u) of the node, given the bias of each child."""
-        heard = self.fidelity * bias
-        return self.shared * heard + (1 - self.shared) * majority(heard, self.fan_in)
+        arriving = self.fidelity * bias
+        return self.shared * arriving + (1 - self.shared) * majority(arriving, self.fan_in)
 
     @property
     def amplification(self) -> float:
@@ -137,7 +137,9 @@ def best_leaf(exponent: float, beta: float, overhead: float) -> float:
 
 def widest(window: int, message: int) -> int:
     """Return the largest number of messages of some tokens that a context window holds."""
-    return whole("window", window, 1) // whole("message", message, 1)
+    whole("window", window, 1)
+    whole("message", message, 1)
+    return window // message
 
 
 def fit_power(tokens: Sequence[float], biases: Sequence[float]) -> tuple[float, float] | None:

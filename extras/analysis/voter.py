@@ -100,7 +100,7 @@ class VoterPolicy:
     def __init__(self, team: VoterTeam, environment: DialogueEnv) -> None:
         """Read the tasks and the topology of an environment."""
         self._team = team
-        self._tasks = environment.tasks
+        self._tasks: Mapping[str, Task] = environment.tasks
         self._answering = environment.answering
         agents, hearing = environment.possible_agents, environment.hearing
         self._parents = [
@@ -118,14 +118,14 @@ class VoterPolicy:
         """Answer all requests of a round, which come episode by episode."""
         generator = random.Random(seed)
         replies: list[Reply] = []
-        spoken: set[str] = set()
+        voters: set[str] = set()
         # Vote of the first child of each parent, where its siblings share it.
         common: dict[str, str | None] = {}
         for request in requests:
             agent = request.agent
-            if agent in spoken:
-                spoken, common = set(), {}
-            spoken.add(agent)
+            if agent in voters:
+                voters, common = set(), {}
+            voters.add(agent)
             parents = self._parents[request.info["round"] % len(self._parents)]
             parent = "" if agent in self._answering else parents[agent]
             is_first = parent not in common
@@ -140,8 +140,11 @@ class VoterPolicy:
         task = self._tasks[request.info["task"]]
         right, wrong = task.answer_text, self._wrong(task)
         texts = "\n".join((*request.texts, request.text))
-        votes = [vote for agent, vote in _VOTE.findall(texts) if agent in self._parents[0]]
-        votes = [vote for vote in votes if vote in (right, wrong)]
+        votes: list[str] = [
+            vote
+            for agent, vote in _VOTE.findall(texts)
+            if agent in self._parents[0] and vote in (right, wrong)
+        ]
         if votes:
             # Of equally common votes `max` returns the first.
             vote = max(votes, key=votes.count)

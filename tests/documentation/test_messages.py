@@ -29,6 +29,10 @@ CALLS = {
         {"env": name, "threads": 1, "hydra.run.dir": "<folder>"} for name in names()
     ],
     ("experiments/session/setup.py", "evaluate"): [{"agent": "scripted"}],
+    ("extras/analysis/prediction.py", "evaluate"): [
+        {"env.information": "split", "env.budget.message": 24, "evaluation.samples": 4},
+        {"env.information": "full", "env.rounds": 1, "env.schedule": "all"},
+    ],
     ("extras/interop/export.py", "evaluate"): [{"evaluation.tokens": True}],
     ("learners/rollout/collectors/demonstrations.py", "evaluate"): [
         {"evaluation.split": "train", "evaluation.tasks": 1000}
