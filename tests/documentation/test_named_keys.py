@@ -187,7 +187,7 @@ TOP_LEVEL = {
 """Keys that stand in no group, and groups."""
 CHECKS = ("choice", "flag", "number", "whole", "check_names", "UnknownNameError")
 IN_A_GROUP = re.compile(
-    r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand|compare)\."
+    r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand|compare|measure)\."
 )
 
 
