@@ -137,6 +137,19 @@ def _sampled(runs: Sequence[Row], metric: str) -> str:
 _WHEN = ("before", "after")
 
 
+def one_policy() -> list[Cells]:
+    """Return one row per environment: what one model for all and one for each have learned."""
+    rows = [["environment", "measure", "one for all", "one each", "parameters"]]
+    trained = {(row["environment"], row["way"]): row for row in _rows("one_policy")}
+    for name in dict.fromkeys(name for name, _ in trained):
+        metric = RECIPES[name].metric
+        ways = [trained[name, way] for way in ("one", "apart")]
+        figures = (figure(metric, row["figures"][metric]) for row in ways)
+        sizes = " and ".join(f"{row['parameters']:,}" for row in ways)
+        rows.append([f"`{name}`", metric, *figures, sizes])
+    return rows
+
+
 def yardstick() -> list[Cells]:
     """Return one row per environment: accuracy and tokens of six entries of a comparison."""
     rows = [["environment", "figure", *_HEADS]]
@@ -195,6 +208,11 @@ def render(page: str) -> str:
         " `sports` and `strategyqa` have price 1. At 3, the price of the other split environments"
         ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
         f"{markdown(three_minutes('three_minutes_price_3'))}\n"
+        "## One policy for all, or one each\n\n"
+        "`python docs/evidence/one_policy.py signal tldr checkmate minutes=12` trains one model on"
+        " three environments in turns, or three small ones for a third of its time each. One seed,"
+        " 200 greedy tasks. The small ones learn more, so each environment has its own.\n\n"
+        f"{markdown(one_policy())}\n"
         "## Yardstick\n\n"
         "`make evidence-yardstick` compares six teams on the same tasks. The figure has a 95 %"
         " interval over tasks. One agent with all facts is the shipped policy, which never saw"
