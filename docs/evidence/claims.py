@@ -77,7 +77,8 @@ TODAY = "own, 0.06, by pass rate squared"
 MIXED = "each credit, 0.06, by pass rate squared"
 EACH = "each credit, 0.06; nothing is trained"
 TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
-PRESENT = (TODAY, MIXED, EACH, TEAM)
+PRICES = "own, price / 50, by pass rate squared"
+PRESENT = (TODAY, MIXED, EACH, TEAM, PRICES)
 """Rates of claims under today's price."""
 
 CLAIMS: Sequence[Claim] = (
@@ -394,14 +395,14 @@ CLAIMS: Sequence[Claim] = (
         "13c524b2",
     ),
     Claim(
-        "Above the choke price every team falls silent ([demand](../demand.md))",
+        "Above the choke price of its start no trained team falls silent ([demand](../demand.md))",
         "`make evidence-demand`",
         [],
-        "0 to 4",
+        "0 to 2",
         demanded,
         "0.7 M parameters",
-        "own, price / 50, always",
-        "63f567a8",
+        PRICES,
+        "5ff39054",
     ),
     Claim(
         "Over a lossy channel a high price costs accuracy ([channel](../channel.md))",
