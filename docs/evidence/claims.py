@@ -26,6 +26,7 @@ from values import (
     short,
     short_trained,
     spread,
+    three_minutes,
     told,
     worth,
 )
@@ -78,7 +79,8 @@ MIXED = "each credit, 0.06, by pass rate squared"
 EACH = "each credit, 0.06; nothing is trained"
 TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
 PRICES = "own, price / 50, by pass rate squared"
-PRESENT = (TODAY, MIXED, EACH, TEAM, PRICES)
+GUESSED = "own, 0.06 or 0.02, by pass rate squared"
+PRESENT = (TODAY, MIXED, EACH, TEAM, PRICES, GUESSED)
 """Rates of claims under today's price."""
 
 CLAIMS: Sequence[Claim] = (
@@ -103,6 +105,21 @@ CLAIMS: Sequence[Claim] = (
         "82e0b19f",
     ),
     Claim(
+        "Three minutes halve the tokens of five shipped policies at no loss "
+        "([starts](../starts.md))",
+        "`make evidence-three-minutes`",
+        [],
+        "1 to 3",
+        partial(
+            three_minutes,
+            *("gsm8k", "math", "mbpp", "sports", "strategyqa"),
+            *("humaneval", "checkmate", "signal"),
+        ),
+        "generated tasks",
+        GUESSED,
+        "4cf57b59, b39e4b28, b1941621",
+    ),
+    Claim(
         "At one price for every token Shapley's credit says least at no loss, and centering at "
         "the median falls silent ([one rate](one_rate.md))",
         "`make evidence-price`",
@@ -116,7 +133,7 @@ CLAIMS: Sequence[Claim] = (
         ),
         "five seeds, 30 updates, one weak start",
         MIXED,
-        "4cf57b59",
+        "4cf57b59, 11adf2df",
     ),
     Claim(
         "At the default price SmolLM2 keeps talking on harder tasks, in fewer words "
@@ -402,7 +419,7 @@ CLAIMS: Sequence[Claim] = (
         demanded,
         "0.7 M parameters",
         PRICES,
-        "5ff39054",
+        "f8f21956",
     ),
     Claim(
         "Over a lossy channel a high price costs accuracy ([channel](../channel.md))",

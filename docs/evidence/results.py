@@ -170,10 +170,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         short,
         {
             "`own` (default)": ("prices", "power 2, price 3", "none"),
-            **{
-                f"`{name}`": ("credits", name, "none")
-                for name in ("team", "outcome", "silence", "shapley")
-            },
+            **{f"`{name}`": ("credits", name, "none") for name in ("team", "silence", "shapley")},
         },
     ),
     "one_rate_methods": partial(

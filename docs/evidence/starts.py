@@ -1,7 +1,8 @@
 """Writes the tables of docs/starts.md from recipes, cards and rows: make evidence-tables.
 
-Rows of `starts/three_minutes.jsonl` are trainings (`three_minutes.py`), and those of
-`starts/yardstick.jsonl` are entries of comparisons (`yardstick.py`).
+Rows of `starts/three_minutes*.jsonl` are trainings (`three_minutes.py`), those of
+`starts/one_policy.jsonl` policies (`one_policy.py`), and those of `starts/yardstick.jsonl` entries
+of comparisons (`yardstick.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _FIGURES = ("accuracy", "score", "survived", "tokens_said", "silent_if_uninforme
 _SHARES = ("accuracy", "survived", "silent_if_uninformed")
 ENTRIES = ("silent", "random", "single", "verbose", "team", "oracle")
 """Entries of the yardstick, in the order of the columns."""
+_WHEN = ("before", "after")
 _HEADS = (
     "silent team",
     "random words",
@@ -80,20 +82,9 @@ def _reached(name: str) -> str:
 
 
 def three_minutes(file: str = "three_minutes") -> list[Cells]:
-    """Return one row per environment: what trainings of three minutes changed, over seeds."""
-    rows = [
-        [
-            "environment",
-            "seeds",
-            "updates",
-            "seconds",
-            "measure",
-            "figure",
-            "change",
-            "of the start's tokens",
-            "sampled, first to last updates",
-        ]
-    ]
+    """Return one row per environment: how three minutes of training changed it, over seeds."""
+    heads = ["environment", "seeds", "updates", "seconds", "measure", "figure", "change"]
+    rows = [[*heads, "of the start's tokens", "sampled, first to last updates"]]
     for name, recipe in RECIPES.items():
         runs = [row for row in _rows(file) if row["environment"] == name]
         if not runs:
@@ -105,10 +96,8 @@ def three_minutes(file: str = "three_minutes") -> list[Cells]:
         share = recipe.metric in _SHARES
         gains = [(100 if share else 1) * (last - first) for first, last in pairs]
         if len(runs) == 1:
-            change, kept = (
-                f"{gains[0]:+.1f} points" if share else f"{gains[0]:+.2f}",
-                f"{tokens[0]:.3f}",
-            )
+            change = f"{gains[0]:+.1f} points" if share else f"{gains[0]:+.2f}"
+            kept = f"{tokens[0]:.3f}"
         else:
             change = f"{points(gains)} points" if share else number(over_seeds(gains), 2)
             kept = number(over_seeds(tokens), 3)
@@ -129,16 +118,13 @@ def three_minutes(file: str = "three_minutes") -> list[Cells]:
 
 
 def _sampled(runs: Sequence[Row], metric: str) -> str:
-    """Return what training episodes reached in the first and the last updates, over seeds."""
+    """Return the mean of training episodes in the first and the last updates, over seeds."""
     values = (fmean(run["sampled"][when] for run in runs) for when in ("first", "last"))
     return " to ".join(figure(metric, value) for value in values)
 
 
-_WHEN = ("before", "after")
-
-
 def one_policy() -> list[Cells]:
-    """Return one row per environment: what one model for all and one for each have learned."""
+    """Return one row per environment: the figures of one model for all and of one for each."""
     rows = [["environment", "measure", "one for all", "one each", "parameters"]]
     trained = {(row["environment"], row["way"]): row for row in _rows("one_policy")}
     for name in dict.fromkeys(name for name, _ in trained):
@@ -198,14 +184,14 @@ def render(page: str) -> str:
         f"{markdown(three_minutes())}\n"
         "- **With a price.** `gsm8k`, `math`, `mbpp`, `sports` and `strategyqa` say about half as"
         " much, `humaneval` 0.57, and no interval of the change in accuracy lies below 0."
-        " `signal` loses 3, 3 and 20 points."
-        " `checkmate` saves a third: it solves 22 %, so little is charged.\n"
+        " `signal` loses 3, 3 and 20 points, and `checkmate` saves a third.\n"
         "- **Without one.** Sampled episodes of the pairs earn more, twice as much in `tldr`."
-        " Their greedy replies hardly change, or get worse: warm starts are far better greedy than"
-        " sampled, and 20 updates do not close the gap. `arxiv` needs more updates. Teams of"
-        " `commons` stop talking, and survive.\n\n"
-        "Where guessing passes often, the pass rate overstates what a team can, so `signal`,"
-        " `sports` and `strategyqa` have price 1. At 3, the price of the other split environments"
+        " Warm starts are far better greedy than sampled. Greedy replies gain in `coop_humaneval`,"
+        " stay in `coop_mbpp`, and lose in `tldr` and most in `arxiv`. Teams of `commons` stop"
+        " talking, and survive.\n\n"
+        "A guess often passes in `signal`, `sports` and `strategyqa`, so a group may pay for"
+        " answers that its words did not bring. Their price is 1. At 3, the price of the other"
+        " split environments, one seed each"
         ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
         f"{markdown(three_minutes('three_minutes_price_3'))}\n"
         "## One policy for all, or one each\n\n"

@@ -27,7 +27,7 @@ from laconic.learners.agents.recipes import RECIPES, shipped
 FOLDER = Path("outputs/three_minutes")
 SEEDS = (1, 2, 3)
 SAMPLED_UPDATES = 5
-"""Updates at the begin and at the end over which training episodes are averaged."""
+"""Updates at either end of a training over which its episodes are averaged."""
 
 
 def train(name: str, seed: int, price: str) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 
 from figures import (
     SHORT_SEEDS,
@@ -174,6 +175,22 @@ def crossed() -> str:
 def usual(row: Mapping[str, str], price: str) -> bool:
     """Return whether a training of the commons is one of the claim's."""
     return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
+
+
+def three_minutes(*names: str) -> str:
+    """Return the change in accuracy and the share of tokens after three minutes of training."""
+    rows, parts, steps = read("starts/three_minutes"), [], set()
+    for name in names:
+        runs = [row for row in rows if row["environment"] == name]
+        steps.update(run["updates"] for run in runs)
+        accuracy, tokens = (
+            [(run["before"][key]["mean"], run["after"][key]["mean"]) for run in runs]
+            for key in ("accuracy", "tokens_said")
+        )
+        more = points([100 * (last - first) for first, last in accuracy])
+        kept = fmean(last / first for first, last in tokens)
+        parts.append(f"{name}: {more} points in {kept:.2f}")
+    return "; ".join([*parts, f"{min(steps)} to {max(steps)} updates"])
 
 
 def demanded() -> str:

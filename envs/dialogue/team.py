@@ -350,7 +350,7 @@ class TeamEnv(TextEnv, ABC):
         raise NotImplementedError
 
     def _linked(self) -> Hearing:
-        """Return whom the topology lets each agent hear now; agents that hear nothing may lack."""
+        """Return whom the topology lets each agent hear now; deaf agents may be missing."""
         hearing = self._roster.hearing
         return hearing[self.round % len(hearing)]
 

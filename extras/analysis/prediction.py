@@ -330,7 +330,7 @@ def predict(evaluations: Sequence[Played], shared: float | None = None) -> list[
 
 def _predict(team: Played, evaluations: Sequence[Played], shared: float | None) -> Prediction:
     assert team.shape is not None
-    curve = ones(team, evaluations)
+    curve = voters_alone(team, evaluations)
     voter = _at_cap(team, curve, _ONE)
     rho = voter.shared if shared is None else np.full_like(voter.bias, shared)
     if math.isnan(rho[0]):
@@ -368,8 +368,8 @@ def _predict(team: Played, evaluations: Sequence[Played], shared: float | None) 
     )
 
 
-def ones(team: Played, evaluations: Sequence[Played]) -> list[Played]:
-    """Return the evaluations of one agent that is like each voter of a team."""
+def voters_alone(team: Played, evaluations: Sequence[Played]) -> list[Played]:
+    """Return the evaluations in which one agent answers that is like each voter of a team."""
     return [
         played
         for played in evaluations
@@ -387,7 +387,7 @@ def fidelity(team: Played, evaluations: Sequence[Played]) -> Samples:
             solve more than half.
     """
     relay = _at_cap(team, [played for played in evaluations if played.is_relay], _RELAY)
-    direct = _at_cap(team, ones(team, evaluations), _ONE)
+    direct = _at_cap(team, voters_alone(team, evaluations), _ONE)
     if direct.bias[0] <= 0:
         raise SettingError(
             "expected one agent that solves more than half of the tasks, for the fidelity of a"

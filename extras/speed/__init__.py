@@ -22,19 +22,33 @@ def check(cfg: Any) -> None:
         UnknownNameError: `measure.environments` names an environment without a shipped policy.
         SettingError: a number is out of its range, or two ways of measuring are asked for.
     """
-    from laconic.envs.errors import SettingError, UnknownNameError
+    from laconic.envs.errors import SettingError
     from laconic.experiments.session.checks import check_counts
-    from laconic.learners.agents.recipes import RECIPES
 
     counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}
     counts |= {"measure.conversations": 1, "measure.repetitions": 1}
     check_counts(cfg, counts, ("threads", "measure.conversations"))
-    chosen = cfg.measure.environments
-    if chosen and cfg.measure.conversations is not None:
+    if environments(cfg) and cfg.measure.conversations is not None:
         raise SettingError(
             "measure.environments measures training steps, and measure.conversations an engine;"
             " got both: leave one of them null"
         )
-    for name in () if chosen in (None, "all") else [chosen] if isinstance(chosen, str) else chosen:
+
+
+def environments(cfg: Any) -> tuple[str, ...]:
+    """Return the environments that `measure.environments` names; none if it is null.
+
+    Raises:
+        UnknownNameError: one of them has no shipped policy.
+    """
+    from laconic.envs.errors import UnknownNameError
+    from laconic.learners.agents.recipes import RECIPES
+
+    chosen = cfg.measure.environments
+    if chosen == "all":
+        return tuple(RECIPES)
+    names = (chosen,) if isinstance(chosen, str) else tuple(chosen or ())
+    for name in names:
         if name not in RECIPES:
             raise UnknownNameError("measure.environments", name, ["all", *RECIPES])
+    return names

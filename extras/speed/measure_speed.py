@@ -57,9 +57,8 @@ from laconic.experiments.session.setup import (
     set_up_process,
     task_keys,
 )
-from laconic.extras.speed import check
+from laconic.extras.speed import check, environments
 from laconic.extras.speed.bare_calls import Sample, StepTimer
-from laconic.learners.agents.recipes import RECIPES
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
@@ -101,10 +100,13 @@ GRADINGS = {
 
 @program("measure_speed")
 def main(cfg: DictConfig) -> float:
-    """Measure and print; return the ratio of step to bare calls, or the tokens per second."""
+    """Measure and print; return the ratio of step to bare calls.
+
+    Several environments return their largest share of a step, and an engine its tokens per second.
+    """
     check(cfg)
-    if cfg.measure.environments:
-        return measure_environments(cfg)
+    if names := environments(cfg):
+        return measure_environments(names)
     set_up_process(cfg.threads)
     team, before = make_team(cfg), peak_gigabytes()
     if cfg.measure.conversations is not None:
@@ -147,8 +149,11 @@ COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
 """Figure in `speed.json` -> column and form in the table of environments."""
 
 
-def measure_environments(cfg: DictConfig) -> float:
-    """Measure each environment of the configuration in a process of its own; print one table.
+def measure_environments(names: Sequence[str]) -> float:
+    """Measure each environment in a process of its own, with the settings of this one.
+
+    Args:
+        names: environments.
 
     Returns:
         The largest share of a training step that an environment takes.
@@ -156,10 +161,11 @@ def measure_environments(cfg: DictConfig) -> float:
     Raises:
         SettingError: the measurement of an environment failed.
     """
-    chosen, hydra = cfg.measure.environments, HydraConfig.get()
-    typed = [text for text in hydra.overrides.task if "measure.environments" not in text]
+    hydra = HydraConfig.get()
+    own = ("measure.environments=", "env=")
+    typed = [text for text in hydra.overrides.task if not text.startswith(own)]
     figures: dict[str, dict[str, float]] = {}
-    for name in RECIPES if chosen == "all" else [chosen] if isinstance(chosen, str) else chosen:
+    for name in names:
         folder = Path(hydra.runtime.output_dir) / name
         words = [*typed, f"env={name}", f"hydra.run.dir={folder}"]
         command = [sys.executable, "-m", "laconic", "measure-speed", *words]
@@ -175,7 +181,7 @@ def measure_environments(cfg: DictConfig) -> float:
     ]
     heads = ("environment", *(head for head, _ in COLUMNS.values()))
     Console().print(text_table("environments", heads, rows, whole="first"))
-    (Path(hydra.runtime.output_dir) / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
+    write(figures, Path(hydra.runtime.output_dir))
     return max(measured["environment_share"] for measured in figures.values())
 
 
@@ -189,7 +195,7 @@ def measure_engine(cfg: DictConfig, team: Any) -> float:
     return figures["sampled_tokens_per_second"]
 
 
-def write(figures: Mapping[str, float], folder: Path) -> None:
+def write(figures: Mapping[str, Any], folder: Path) -> None:
     """Write the figures into the run folder."""
     (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -127,7 +127,6 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
         "parity",
         "small/forms_comparison",
         "starts/one_policy",
-        "starts/three_minutes",
         "starts/three_minutes_price_3",
         "starts/yardstick",
     }
