@@ -179,7 +179,8 @@ def usual(row: Mapping[str, str], price: str) -> bool:
 
 def three_minutes(*names: str) -> str:
     """Return the change in accuracy and the share of tokens after three minutes of training."""
-    rows, parts, steps = read("starts/three_minutes"), [], set()
+    rows, parts = read("starts/three_minutes"), []
+    steps: set[int] = set()
     for name in names:
         runs = [row for row in rows if row["environment"] == name]
         steps.update(run["updates"] for run in runs)
