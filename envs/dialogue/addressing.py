@@ -91,22 +91,32 @@ def hearing_by_scope(linked: Hearing, messages: Mapping[str, str]) -> dict[str, 
     Listeners that `linked` lacks hear no agent, whatever the scope.
     """
     hears: dict[str, list[str]] = {listener: [] for listener in linked}
+    reached = listeners_of(linked)
     for speaker, message in messages.items():
         scopes = address_of(message)
-        for listener in _listeners(linked, speaker, _NEAR if scopes is None else scopes):
+        for listener in _listeners(reached, linked, speaker, _NEAR if scopes is None else scopes):
             hears[listener].append(speaker)
     return {listener: tuple(speakers) for listener, speakers in hears.items()}
 
 
-def _listeners(linked: Hearing, speaker: str, scopes: frozenset[str]) -> set[str]:
+def listeners_of(hears: Hearing) -> dict[str, list[str]]:
+    """Return the listeners of each agent that any agent hears."""
+    listeners: dict[str, list[str]] = {}
+    for listener, speakers in hears.items():
+        for speaker in speakers:
+            listeners.setdefault(speaker, []).append(listener)
+    return listeners
+
+
+def _listeners(
+    reached: Mapping[str, list[str]], linked: Hearing, speaker: str, scopes: frozenset[str]
+) -> set[str]:
     """Return the listeners of a speaker in the widest of some scopes."""
     if "all" in scopes:
         return {*linked} - {speaker}
-    near = {listener for listener, speakers in linked.items() if speaker in speakers}
+    near = set(reached.get(speaker, ()))
     if "team" in scopes:
-        further = (
-            listener for listener, speakers in linked.items() if not near.isdisjoint(speakers)
-        )
+        further = (listener for each in near for listener in reached.get(each, ()))
         return {*near, *further} - {speaker}
     return near if "near" in scopes else set()
 
@@ -126,10 +136,9 @@ class Audience:
         """Find the listeners of a round; return whom each agent hears."""
         texts = {agent: message.text for agent, message in messages.items()}
         hears = hearing_by_address(self.addressing, linked, texts)
+        reached = listeners_of(hears)
         self.listeners = {
-            speaker: tuple(agent for agent, speakers in hears.items() if speaker in speakers)
-            for speaker, text in texts.items()
-            if text
+            speaker: tuple(reached.get(speaker, ())) for speaker, text in texts.items() if text
         }
         return hears
 

@@ -35,6 +35,10 @@ OWN = (*GENERAL, "agent", "role", "duty", "known", "question")
 """Fields that a template of an agent's own part may name."""
 
 
+_MANY = 100
+"""Most agents of a role that the rules name one by one."""
+
+
 @lru_cache(maxsize=256)
 def _fields(template: str) -> tuple[str, ...]:
     """Return the names of the fields in a template."""
@@ -177,7 +181,7 @@ class Briefing:
         self._words = {
             "goal": goal,
             "duties": "\n".join(duties),
-            "team": ", ".join(agents),
+            "team": _listed(agents),
             "rules": _explain(rules),
         }
         self._general, self._own = _filled(form.general, self._words), form.own
@@ -232,11 +236,22 @@ def _explain(rules: Rules) -> str:
 
 
 def _explain_answer(roster: Roster) -> str:
-    names = ", ".join(roster.answering)
+    names = _listed(roster.answering)
     if roster.joint:
         return f"What {names} wrote last is graded as one piece of work."
     says = f"{names} says" if len(roster.answering) == 1 else f"most of {names} say"
     return f"The answer of the team is what {says}."
+
+
+def _listed(agents: Sequence[str]) -> str:
+    """Return the names of agents; of a role with many, the first and the last."""
+    of_role: dict[str, list[str]] = {}
+    for agent in agents:
+        of_role.setdefault(role_of(agent), []).append(agent)
+    names: list[str] = []
+    for each in of_role.values():
+        names += each if len(each) <= _MANY else [f"{each[0]} to {each[-1]}"]
+    return ", ".join(names)
 
 
 def _explain_budget(budget: Budget) -> str:

@@ -26,6 +26,8 @@ from laconic.envs.errors import SettingError
 
 LOST = "{agent} could not be heard."
 """Text that a listener reads for a marked loss."""
+_BLOCK = 64
+"""Draws of the stream that are made at once; one block is an episode of a small team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,16 @@ class Transmission:
         self,
         channel: Channel,
         agents: Collection[str],
-        rounds: int,
         generator: np.random.Generator,
     ) -> None:
         """Draw the losses of this episode; the state of the generator itself does not change."""
         self._channel = channel
         self._places = {agent: place for place, agent in enumerate(agents)}
-        count = len(self._places)
-        width = count if channel.per == "listener" else 1
-        draws = generator.spawn(1)[0].random((rounds, count, width))
-        # (rounds, speakers, listeners)
-        self._lost = np.broadcast_to(draws < channel.lose, (rounds, count, count))
+        bits = generator.bit_generator.spawn(1)[0]
+        assert isinstance(bits, np.random.PCG64)
+        self._bits, self._stream = bits, np.random.Generator(bits)
+        self._next = 0
+        self._blocks: dict[int, bytes] = {}
         self._sent_lost = [0, 0]
 
     @property
@@ -93,20 +94,15 @@ class Transmission:
             hears: agents that each listener hears.
             silent: agents that could have spoken and did not.
         """
-        sent = tuple(messages)
-        return {listener: self._read(sent, listener, hears[listener], silent) for listener in hears}
+        sent = {message.agent: message for message in messages}
+        return {
+            listener: self._read([sent[agent] for agent in speakers], listener, silent)
+            for listener, speakers in hears.items()
+        }
 
-    def _read(
-        self,
-        messages: tuple[Message, ...],
-        listener: str,
-        speakers: Collection[str],
-        silent: Collection[str],
-    ) -> str:
+    def _read(self, messages: Iterable[Message], listener: str, silent: Collection[str]) -> str:
         lines = []
         for message in messages:
-            if message.agent not in speakers:
-                continue
             lost = bool(message.text) and self.loses(message, listener)
             self._sent_lost[0] += bool(message.text)
             self._sent_lost[1] += lost
@@ -114,10 +110,21 @@ class Transmission:
             if (lost and self._channel.mark) or probed:
                 lines.append(LOST.format(agent=message.agent))
             elif message.text and not lost:
-                lines.append(heard((message,), (message.agent,)))
+                lines.append(heard((message,)))
         return "\n".join(lines) or SILENT_ROUND
 
     def loses(self, message: Message, listener: str) -> bool:
-        """Return whether a message is lost to a listener."""
-        place = message.round, self._places[message.agent], self._places[listener]
-        return bool(self._lost[place])
+        """Return whether a message is lost to a listener.
+
+        Each pair has its place in a stream of (rounds, speakers, listeners) draws. Only the blocks
+        of the stream that are needed are drawn.
+        """
+        place = message.round * len(self._places) + self._places[message.agent]
+        if self._channel.per == "listener":
+            place = place * len(self._places) + self._places[listener]
+        block, offset = divmod(place, _BLOCK)
+        if block not in self._blocks:
+            self._bits.advance(block * _BLOCK - self._next)
+            self._next = (block + 1) * _BLOCK
+            self._blocks[block] = (self._stream.random(_BLOCK) < self._channel.lose).tobytes()
+        return self._blocks[block][offset] == 1

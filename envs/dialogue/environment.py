@@ -31,7 +31,12 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, number, whole
-from laconic.envs.dialogue.addressing import Addressing, address_of, hearing_by_address
+from laconic.envs.dialogue.addressing import (
+    Addressing,
+    address_of,
+    hearing_by_address,
+    listeners_of,
+)
 from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
@@ -145,8 +150,8 @@ class DialogueEnv(TeamEnv):
         team: number of agents of each role, the answering role first.
         rounds: most rounds of an episode.
         information: `full` or `split`.
-        topology: who hears whom: a name, a matrix, or a list with one of them for each round
-            (`envs.dialogue.roster`).
+        topology: who hears whom: a name, the agents that each agent hears, a matrix, or a list
+            with one of them for each round (`envs.dialogue.roster`).
         schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
         addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
@@ -355,9 +360,10 @@ class DialogueEnv(TeamEnv):
 
         Where no answering agent is linked to the speaker, any listener counts instead.
         """
+        linked_to = listeners_of(self._links)
         for speaker, listeners in self._audience.listeners.items():
-            linked = {agent for agent, hears in self._links.items() if speaker in hears}
-            targets = linked.intersection(self.answering) or linked
+            linked = frozenset(linked_to.get(speaker, ()))
+            targets = linked & self._answers or linked
             to_all = address_of(self._latest[speaker].text) is None
             if to_all or not targets.isdisjoint(listeners):
                 self._told.add(speaker)
@@ -399,7 +405,7 @@ class DialogueEnv(TeamEnv):
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         share, knows = self.shares[agent], None
-        if not (self._by_role and agent in self.answering):
+        if not (self._by_role and agent in self._answers):
             has_spoken = self.ledger.said[agent] > 0
             if self.addressing != "none":
                 has_spoken = agent in self._told

@@ -22,7 +22,7 @@ section on multi-turn collaboration) uses the last three.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -186,16 +186,12 @@ def _is_dressing(text: str, agent: str) -> bool:
     return not label or label in own | _LABELS
 
 
-def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
-    """Return the text of a listener after a round: one line per message of those it hears.
+def heard(messages: Iterable[Message]) -> str:
+    """Return the text of a listener after a round: one line per message that it hears.
 
     Further lines of a message are indented, so that no message can pose as another agent's.
     """
-    lines = [
-        f"{message.agent}: {indented(message.text)}"
-        for message in messages
-        if message.text and message.agent in speakers
-    ]
+    lines = [f"{message.agent}: {indented(message.text)}" for message in messages if message.text]
     return "\n".join(lines) or SILENT_ROUND
 
 

@@ -2,9 +2,10 @@
 
 Agents are called `<role>_<number>`, numbered from 0 in each role.
 
-Topology (who hears whom): a name or a matrix. Named topologies are symmetric graphs over the agents
-in their fixed order. A matrix may be directed: `matrix[i][j]` is true when agent i hears agent j.
-A list has one topology for each round and starts again when it ends.
+Topology (who hears whom): a name, a mapping or a matrix. Named topologies are symmetric graphs over
+the agents in their fixed order. The others may be directed: a mapping lists for each agent those
+that it hears, and `matrix[i][j]` is true when agent i hears agent j. A list has one topology for
+each round and starts again when it ends. A large team with few links takes a name or a mapping.
 
 Schedule (whose turn it is): `all` lets every agent speak in every round. A list names who speaks in
 the first round, the second and so on, and starts again when it ends. Each entry is a role or a list
@@ -17,7 +18,7 @@ agent has to speak, and only agents that hold something relevant have to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, TypeVar
@@ -37,18 +38,20 @@ Information = Literal["full", "split"]
 Shares = dict[str, tuple[int, ...]]
 """Indices of the statements that each agent reads, in reading order."""
 Matrix = Sequence[Sequence[int]]
-Topology = str | Matrix | Sequence[str | Matrix]
+Links = Mapping[str, Sequence[str]]
+"""Agents that each listener hears; listeners that are left out hear none."""
+Topology = str | Links | Matrix | Sequence[str | Links | Matrix]
 Schedule = str | Sequence[str | Sequence[str]]
-NAMED: dict[str, Callable[[int, int, int], bool]] = {
-    "complete": lambda i, j, n: True,
-    "star": lambda i, j, n: min(i, j) == 0,
-    "chain": lambda i, j, n: abs(i - j) == 1,
-    "ring": lambda i, j, n: (i - j) % n in (1, n - 1),
-    "tree": lambda i, j, n: (max(i, j) - 1) // 2 == min(i, j),
-    "none": lambda i, j, n: False,
+NAMED: dict[str, Callable[[int, int], Iterable[int]]] = {
+    "complete": lambda i, n: range(n),
+    "star": lambda i, n: (0,) if i else range(n),
+    "chain": lambda i, n: (i - 1, i + 1),
+    "ring": lambda i, n: ((i - 1) % n, (i + 1) % n),
+    "tree": lambda i, n: ((i - 1) // 2, 2 * i + 1, 2 * i + 2),
+    "none": lambda i, n: (),
 }
-"""Functions that say whether agents i and j of n are linked. Agent 0 is the center of a star and
-the root of a binary tree."""
+"""Functions that list the agents that agent i of n hears. Places outside 0 to n - 1 and i itself do
+not count. Agent 0 is the center of a star and the root of a binary tree."""
 
 
 def role_of(agent: str) -> str:
@@ -134,7 +137,8 @@ class Roster:
     @property
     def holders(self) -> tuple[str, ...]:
         """Agents among whom statements are dealt: those that do not answer, or else all."""
-        others = tuple(agent for agent in self.agents if agent not in self.answering)
+        answering = frozenset(self.answering)
+        others = tuple(agent for agent in self.agents if agent not in answering)
         return others or self.agents
 
     def in_turn(self, agent: str, round: int) -> bool:
@@ -205,37 +209,54 @@ def hearing_by_round(
 
 
 def _is_cycle(topology: object) -> bool:
-    """Return whether a setting is a list of topologies, so of names or of matrices."""
+    """Return whether a setting is a list of topologies: of names, mappings or matrices."""
     if isinstance(topology, str) or not isinstance(topology, Sequence) or not topology:
         return False
-    if any(isinstance(entry, str) for entry in topology):
+    if any(isinstance(entry, str | Mapping) for entry in topology):
         return True
     lists = [entry for entry in topology if isinstance(entry, Sequence)]
     return any(isinstance(row, Sequence) for entry in lists for row in entry)
 
 
-def hearing(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return whom each agent hears; no agent hears itself.
+def hearing(topology: str | Links | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return whom each agent hears, in the order of the agents; no agent hears itself.
 
     Args:
-        topology: a name of `NAMED`, or a matrix with a row and a column for each agent in order.
+        topology: a name of `NAMED`, the agents that each agent hears, or a matrix with a row and a
+            column for each agent in order.
         agents: all agents, in order.
 
     Raises:
-        UnknownNameError: there is no topology of that name.
+        UnknownNameError: there is no topology or agent of that name.
         SettingError: the matrix does not have one row and one column per agent, or has an entry
-            other than 0 and 1.
+            other than 0 and 1; or an entry of a mapping is no list.
     """
     count = len(agents)
+    places: Iterable[Iterable[int]]
     if isinstance(topology, str):
-        linked = NAMED[choice("env.topology", topology, NAMED)]
-        matrix = [[linked(i, j, count) for j in range(count)] for i in range(count)]
+        neighbors = NAMED[choice("env.topology", topology, NAMED)]
+        places = (neighbors(i, count) for i in range(count))
+    elif isinstance(topology, Mapping):
+        places = _placed(topology, {agent: place for place, agent in enumerate(agents)})
     else:
-        matrix = _checked(topology, agents)
+        places = ((j for j in range(count) if row[j]) for row in _checked(topology, agents))
     return {
-        listener: tuple(agents[j] for j in range(count) if matrix[i][j] and i != j)
-        for i, listener in enumerate(agents)
+        listener: tuple(agents[j] for j in sorted(set(heard)) if 0 <= j < count and j != i)
+        for i, (listener, heard) in enumerate(zip(agents, places, strict=True))
     }
+
+
+def _placed(links: Links, place_of: Mapping[str, int]) -> Iterator[list[int]]:
+    """Yield the places of the agents that each agent hears."""
+    check_names("agent in env.topology", links, place_of)
+    for agent in place_of:
+        names = links.get(agent, ())
+        if isinstance(names, str) or not isinstance(names, Collection):
+            raise SettingError(
+                f"env.topology.{agent} must be a list of the agents that it hears; got {names!r}"
+            )
+        check_names("agent in env.topology", names, place_of)
+        yield [place_of[name] for name in names]
 
 
 def _checked(topology: object, agents: Sequence[str]) -> list[list[bool]]:
@@ -244,8 +265,9 @@ def _checked(topology: object, agents: Sequence[str]) -> list[list[bool]]:
     square = len(rows) == count and all(isinstance(r, Sized) and len(r) == count for r in rows)
     if not square or any(entry not in (0, 1) for row in rows for entry in row):
         raise SettingError(
-            f"env.topology must be a name or a matrix of 0 and 1 with {count} rows and columns,"
-            f" one per agent ({', '.join(agents)}); got {topology!r}"
+            "env.topology must be a name, a mapping with the agents that each agent hears, or a"
+            f" matrix of 0 and 1 with {count} rows and columns, one per agent"
+            f" ({', '.join(agents)}); got {topology!r}"
         )
     return [[bool(entry) for entry in row] for row in rows]
 

@@ -173,6 +173,7 @@ class TeamEnv(TextEnv, ABC):
         self._rules, self._roster = rules, rules.roster
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
+        self._answers = frozenset(self.answering)
         self.channel = channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
@@ -244,7 +245,7 @@ class TeamEnv(TextEnv, ABC):
         self._has_audience = priced_by_listener or self.addressing != "none"
         self._transmission: Transmission | None = None
         if self.channel.lose or self.channel.probe:
-            self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
+            self._transmission = Transmission(self.channel, self.agents, generator)
         self._begin(generator)
         self._talking = self._speakers()
         openings = self._openings()
@@ -277,7 +278,7 @@ class TeamEnv(TextEnv, ABC):
         agents = tuple(self.agents)
         if not agents:
             return {}, {}, {}, {}, {}
-        check_actions(actions, self.possible_agents)
+        check_actions(actions, self._spaces)
         self._speak(actions)
         self._links = self._hearing = self._linked()
         if self._has_audience:
@@ -390,12 +391,15 @@ class TeamEnv(TextEnv, ABC):
 
         An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """
-        messages, hears = tuple(self._latest.values()), self._hearing
+        latest, hears = self._latest, self._hearing
         if self._transmission is None:
-            texts = {agent: heard(messages, hears.get(agent, ())) for agent in agents}
+            texts = {
+                agent: heard([latest[speaker] for speaker in hears.get(agent, ())])
+                for agent in agents
+            }
         else:
             listeners = {agent: hears.get(agent, ()) for agent in agents}
-            texts = self._transmission.deliver(messages, listeners, self._silent)
+            texts = self._transmission.deliver(latest.values(), listeners, self._silent)
         for agent, text in comments.items():
             # Linked agents that were not addressed read the same as after silence.
             news = texts[agent] if self._links.get(agent) or hears.get(agent) else ""
@@ -459,7 +463,7 @@ class TeamEnv(TextEnv, ABC):
                 "task": self.task.key,
                 "round": self.round,
                 "rounds": self.rounds,
-                "answering": agent in self.answering,
+                "answering": agent in self._answers,
                 **self._own_info(agent),
                 "message": latest.text if latest else "",
                 "cut": latest.cut if latest else False,

@@ -186,7 +186,7 @@ class FullTranscript(Wrapper):
             text = str(infos.get(agent, {}).get("message", actions.get(agent, "")))
             if text:
                 message = Message(agent, 0, text, 0)
-                self._texts[agent].append(heard((message,), (agent,)))
+                self._texts[agent].append(heard((message,)))
         return self._extend(observations), rewards, terminated, truncated, infos
 
     def _extend(self, observations: Mapping[str, Any]) -> dict[str, Any]:

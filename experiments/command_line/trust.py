@@ -38,7 +38,7 @@ TAKEN = (
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),
     # The environment, without the source of its tasks.
     *("env.budget.*", "env.channel.*", "env.fault.*", "env.reward.*", "env.generator.*"),
-    *("env.team", "env.team.*"),
+    *("env.team", "env.team.*", "env.topology.*"),
     *(f"env.{name}" for name in ("tasks", "split", "holdout", "holdout_seed")),
     *(f"env.{name}" for name in ("rounds", "max_rounds", "information", "topology", "schedule")),
     *(f"env.{name}" for name in ("answer", "agree_at", "tokens_left", "instructions")),

@@ -179,10 +179,7 @@ def _reached(message: Turn, turns: Sequence[Turn]) -> bool:
     A quotation stands within another line and does not count.
     """
     next_turns = {turn.agent: turn for turn in reversed(turns) if turn.round > message.round}
-    line = heard(
-        (Message(message.agent, message.round, message.message, message.tokens_said),),
-        (message.agent,),
-    )
+    line = heard([Message(message.agent, message.round, message.message, message.tokens_said)])
     read = [next_turn.read for agent, next_turn in next_turns.items() if agent != message.agent]
     return any(f"\n{line}\n" in f"\n{text}\n" for text in read)
 

@@ -180,7 +180,7 @@ def genealogy(
             if carries:
                 message = Message(agent, round, turn.message, turn.tokens_said)
                 carrier = Carrier(agent, round, turn.tokens_said, tuple(sorted(read_by[agent])))
-                news.append((carrier, f"\n{heard([message], [agent])}\n"))
+                news.append((carrier, f"\n{heard([message])}\n"))
         # Messages of a round are read after it.
         carriers += [carrier for carrier, _ in news]
         lines += [line for _, line in news]

@@ -143,8 +143,8 @@ def test_an_answer_is_never_lost():
 HEARS = {"a_0": ("b_0", "c_0"), "b_0": ("c_0",), "c_0": ()}
 
 
-def transmission(rounds: int = 1, **settings: Any) -> Transmission:
-    return Transmission(Channel(**settings), list(HEARS), rounds, np.random.default_rng(0))
+def transmission(**settings: Any) -> Transmission:
+    return Transmission(Channel(**settings), list(HEARS), np.random.default_rng(0))
 
 
 def said(**words: str) -> list[Message]:
@@ -168,7 +168,7 @@ def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
     both = {"a_0": ("c_0",), "b_0": ("c_0",), "c_0": ()}
 
     def alike(per: str) -> float:
-        sent = transmission(400, lose=0.5, per=per)
+        sent = transmission(lose=0.5, per=per)
         rounds = [[Message("c_0", number, "x", 1)] for number in range(400)]
         read = [sent.deliver(text, both, ()) for text in rounds]
         assert sent.measures["lost_rate"] == pytest.approx(0.5, abs=0.1)
@@ -176,6 +176,22 @@ def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
 
     assert alike("message") == 1.0
     assert alike("listener") == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("per", ["message", "listener"])
+def test_losses_are_those_of_an_array_over_rounds_speakers_and_listeners(per):
+    # Reading backwards and a second time changes nothing. 30 rounds take more than one block.
+    rounds, agents = 30, list(HEARS)
+    stream = np.random.default_rng(0).spawn(1)[0]
+    draws = stream.random((rounds, len(agents), len(agents) if per == "listener" else 1))
+    expected = np.broadcast_to(draws < 0.4, (rounds, len(agents), len(agents)))
+    sent = transmission(lose=0.4, per=per)
+    for number in [*range(rounds), *reversed(range(rounds))]:
+        lost = [
+            [sent.loses(Message(speaker, number, "x", 1), listener) for listener in agents]
+            for speaker in agents
+        ]
+        assert lost == expected[number].tolist()
 
 
 def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():

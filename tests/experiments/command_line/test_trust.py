@@ -60,7 +60,8 @@ def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
 
 def test_every_pattern_of_the_lists_matches_a_key():
     # Names of agents and of entries are the user's; so are the settings of their optimizers.
-    keys = [*ALL, "agent.optimizer.solver.lr", "env.split", "entries.mine.votes"]
+    named = ("agent.optimizer.solver.lr", "env.topology.solver_0", "entries.mine.votes")
+    keys = [*ALL, *named, "env.split"]
     patterns = (*TAKEN, *TYPED)
     assert [each for each in patterns if not any(_listed(key, [each]) for key in keys)] == []
 
