@@ -51,7 +51,8 @@ COMMON = {
     "threads": None,
 }
 STEP = {"train.tasks_per_step": 4, "train.group_size": 8, "agent.sampling.max_reply_tokens": 64}
-ROUNDS, REPETITIONS = (2, 8), 2
+CASES, REPETITIONS = ((2, 1), (8, 1), (2, 8)), 2
+"""Rounds of an episode, and how many times the tasks of `STEP` a step has."""
 PRECISIONS = ("float32", "bfloat16_autocast", "bfloat16")
 
 INTRODUCTION = """\
@@ -82,7 +83,7 @@ COSTS = """
 ## A training step
 
 Qwen3 with {shape.num_hidden_layers} layers of width {shape.hidden_size} and a vocabulary of
-{shape.vocab_size}, random weights, 4 agents; {sizes}. Medians, number of steps: {repetitions}.
+{shape.vocab_size}, random weights, 4 agents; {sizes}. Medians of {repetitions} steps.
 *Own* are the weights, the copy from which each step starts, gradients and two moments.
 
 """
@@ -152,13 +153,18 @@ def mismatch(settings: Mapping[str, Any]) -> Iterable[Sequence[str]]:
 def costs(repetitions: int, settings: Mapping[str, Any]) -> Iterable[Sequence[str]]:
     """Measure the cost of steps in the automatic precision, and in float32."""
     for precision in ("auto", "float32"):
-        for rounds in ROUNDS:
-            own = {"agent.precision": precision, "env.rounds": rounds}
+        for rounds, times in CASES:
+            tasks = times * settings["train.tasks_per_step"]
+            own = {
+                "agent.precision": precision,
+                "env.rounds": rounds,
+                "train.tasks_per_step": tasks,
+            }
             row = steps(repetitions, {**settings, **own})
             chosen = f"{precision}: {row['precision']}" if precision == "auto" else precision
             rates = (f"{row[name]:,.0f}" for name in ("sampled", "trained"))
             memory = (f"{row[name]:.2f}" for name in ("peak", "own"))
-            yield chosen, str(rounds), f"{row['seconds']:.2f}", *rates, *memory
+            yield chosen, str(rounds), str(tasks), f"{row['seconds']:.2f}", *rates, *memory
 
 
 def main(
@@ -186,9 +192,10 @@ def main(
         apart, cost = [*mismatch(settings)], [*costs(repetitions, settings)]
     text = INTRODUCTION + table(("", ""), [*about(), ("`pytest -m gpu`", line)])
     text += MISMATCH + table(("precision", "as sampled", "`recompute_logprobs`"), apart)
-    sizes = ", ".join(f"`{name}={value}`" for name, value in step.items())
+    fixed = {name: value for name, value in step.items() if name != "train.tasks_per_step"}
+    sizes = ", ".join(f"`{name}={value}`" for name, value in fixed.items())
     text += COSTS.format(shape=config, sizes=sizes, repetitions=repetitions)
-    heads = "precision, rounds, seconds, sampled tokens/s, trained tokens/s, peak GB, own GB"
+    heads = "precision, rounds, tasks, seconds, sampled tokens/s, trained tokens/s, peak GB, own GB"
     target.write_text(text + table(heads.split(", "), cost), encoding="utf-8")
     return int(not passed)
 
