@@ -33,6 +33,8 @@ GENERAL = ("goal", "duties", "team", "rules")
 """Fields that a template of the general part may name."""
 OWN = (*GENERAL, "agent", "role", "duty", "known", "question")
 """Fields that a template of an agent's own part may name."""
+LINKED_BY_REPLY = " You hear those who said much the same as you, and are nearer to what all said."
+"""Sentence of the rules where replies make the links."""
 
 
 _MANY = 100
@@ -225,12 +227,13 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 def _explain(rules: Rules) -> str:
     graded = rules.counts or _explain_answer(rules.roster)
+    links = LINKED_BY_REPLY if rules.roster.by_reply else ""
     each = " for each agent that hears it" if rules.per_listener else ""
     cost = f" Every token you say costs reward{each}; silence is free." if rules.priced else ""
     cost += " Every token you hear costs reward." if rules.reading_priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"
-        f" same time or stay silent.{EXPLAINED[rules.addressing]}{cost}"
+        f" same time or stay silent.{links}{EXPLAINED[rules.addressing]}{cost}"
         f" {graded}{_explain_budget(rules.budget)}"
     )
 
@@ -239,6 +242,8 @@ def _explain_answer(roster: Roster) -> str:
     names = _listed(roster.answering)
     if roster.joint:
         return f"What {names} wrote last is graded as one piece of work."
+    if roster.by_reply and len(roster.answering) > 1:
+        return f"The answer of the team is the one most like what all of {names} say."
     says = f"{names} says" if len(roster.answering) == 1 else f"most of {names} say"
     return f"The answer of the team is what {says}."
 

@@ -24,8 +24,9 @@ and the first paragraphs were read; the budgets follow arXiv 2511.13193.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ import numpy as np
 from laconic.envs.checks import choice, number, whole
 from laconic.envs.dialogue.addressing import (
     Addressing,
+    Hearing,
     address_of,
     hearing_by_address,
     listeners_of,
@@ -78,6 +80,9 @@ class Referee:
     """Score from which on the episode ends; None for none."""
     agree_at: float | None = None
     """Share of the answering agents whose equal answers end the episode; None for none."""
+    nearest: Callable[[Mapping[str, str], Collection[str]], str] | None = None
+    """Function from messages, and the agents that commit to an answer, to the agent whose answer
+    is the team's. None: the benchmark compares all answers."""
     last_messages: dict[str, str] = field(default_factory=dict)
     """Last message of each answering agent that spoke."""
     commitments: dict[str, str] = field(default_factory=dict)
@@ -101,7 +106,11 @@ class Referee:
 
     def score(self) -> Score:
         """Grade the answers so far."""
-        return self.benchmark.score(self.task, self.graded())
+        answers = self.graded()
+        if self.nearest is not None and answers:
+            agent = self.nearest(answers, self.commitments)
+            answers = {agent: answers[agent]}
+        return self.benchmark.score(self.task, answers)
 
     def ending(self, round: int, texts: Mapping[str, str], score: Score | None) -> Ending:
         """Return the reason why the dialogue ends with this round; empty if it continues.
@@ -151,7 +160,8 @@ class DialogueEnv(TeamEnv):
         rounds: most rounds of an episode.
         information: `full` or `split`.
         topology: who hears whom: a name, the agents that each agent hears, a matrix, or a list
-            with one of them for each round (`envs.dialogue.roster`).
+            with one of them for each round (`envs.dialogue.roster`); or links made by replies
+            (`envs.dialogue.by_reply`).
         schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
         addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
@@ -260,7 +270,10 @@ class DialogueEnv(TeamEnv):
 
     @property
     def hearing(self) -> Sequence[Mapping[str, Sequence[str]]]:
-        """Agents that each agent hears, by round; the cycle starts again when it ends."""
+        """Agents that each agent hears, by round; the cycle starts again when it ends.
+
+        Where replies make the links, all that an agent may come to hear.
+        """
         return self._roster.hearing
 
     def check_order(self) -> None:
@@ -284,9 +297,19 @@ class DialogueEnv(TeamEnv):
         self._unwritten: dict[str, int] = {}
         self._told: set[str] = set()
         self._unheard: set[tuple[str, int]] = set()
+        by_reply, nearest = self._roster.by_reply, None
+        if by_reply is not None and not self.joint:
+            nearest = partial(by_reply.nearest, tokenize=self.tokenize)
         self._referee = Referee(
-            self.benchmark, self.task, self._roster, self.rounds, self.stop_at, self.agree_at
+            self.benchmark,
+            self.task,
+            self._roster,
+            self.rounds,
+            self.stop_at,
+            self.agree_at,
+            nearest,
         )
+        self._links_before: list[Hearing] = []
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
@@ -320,9 +343,8 @@ class DialogueEnv(TeamEnv):
 
     def _last_heard(self, agent: str) -> str:
         """Return the last message that an agent heard; empty for none."""
-        cycle = self._roster.hearing
         for message in reversed(self.messages):
-            linked = cycle[message.round % len(cycle)]
+            linked = self._links_before[message.round]
             texts = {message.agent: message.text}
             hears = hearing_by_address(self.addressing, linked, texts)[agent]
             lost = self._transmission is not None and self._transmission.loses(message, agent)
@@ -333,6 +355,7 @@ class DialogueEnv(TeamEnv):
     def _resolve(self) -> Outcome:
         texts = {agent: message.text for agent, message in self._latest.items()}
         self._referee.note(texts)
+        self._links_before.append(self._links)
         if self.addressing != "none":
             self._note_told()
         grade_now = self._feedback.needs_score or self.stop_at is not None

@@ -6,6 +6,7 @@ Topology (who hears whom): a name, a mapping or a matrix. Named topologies are s
 the agents in their fixed order. The others may be directed: a mapping lists for each agent those
 that it hears, and `matrix[i][j]` is true when agent i hears agent j. A list has one topology for
 each round and starts again when it ends. A large team with few links takes a name or a mapping.
+`{kind: by_reply}` links agents by what they say (`envs.dialogue.by_reply`).
 
 Schedule (whose turn it is): `all` lets every agent speak in every round. A list names who speaks in
 the first round, the second and so on, and starts again when it ends. Each entry is a role or a list
@@ -21,11 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from laconic.envs.checks import check_agents, check_names, choice, whole
+from laconic.envs.dialogue.by_reply import ByReply
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -40,7 +42,7 @@ Shares = dict[str, tuple[int, ...]]
 Matrix = Sequence[Sequence[int]]
 Links = Mapping[str, Sequence[str]]
 """Agents that each listener hears; listeners that are left out hear none."""
-Topology = str | Links | Matrix | Sequence[str | Links | Matrix]
+Topology = str | Links | Matrix | Sequence[str | Links | Matrix] | Mapping[str, Any]
 Schedule = str | Sequence[str | Sequence[str]]
 NAMED: dict[str, Callable[[int, int], Iterable[int]]] = {
     "complete": lambda i, n: range(n),
@@ -94,9 +96,12 @@ class Roster:
     by_role: bool
     """True if the agents of one role answer, False if all agents do."""
     hearing: tuple[Mapping[str, tuple[str, ...]], ...] = field(hash=False)
-    """Agents that each agent hears, by round; the cycle starts again when it ends."""
+    """Agents that each agent hears, by round; the cycle starts again when it ends. Where replies
+    make the links, all that an agent may come to hear."""
     cycle: tuple[frozenset[str], ...]
     """Agents that speak in each round; the cycle starts again when it ends."""
+    by_reply: ByReply | None = None
+    """Settings of links that replies make; None for a fixed topology."""
 
     @classmethod
     def of(
@@ -127,7 +132,9 @@ class Roster:
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
                 f" env.rounds; got rounds={rounds} and turns {turns}"
             )
-        return cls(agents, answer, answering, by_role, hearing_by_round(topology, agents), cycle)
+        by_reply = ByReply.of(topology)
+        hears = hearing_by_round("complete" if by_reply else topology, agents)
+        return cls(agents, answer, answering, by_role, hears, cycle, by_reply)
 
     @property
     def joint(self) -> bool:

@@ -240,6 +240,7 @@ class TeamEnv(TextEnv, ABC):
         self._latest: dict[str, Message] = {}
         self._account, self._paid = Account(self._reward), {}
         self._audience = Audience(self.addressing)
+        self._replies: dict[str, str] = {}
         # Otherwise nothing depends on who hears a message.
         priced_by_listener = self._reward.charge == "listeners" or self._reward.read_price > 0
         self._has_audience = priced_by_listener or self.addressing != "none"
@@ -352,7 +353,11 @@ class TeamEnv(TextEnv, ABC):
 
     def _linked(self) -> Hearing:
         """Return whom the topology lets each agent hear now; deaf agents may be missing."""
-        hearing = self._roster.hearing
+        by_reply, hearing = self._roster.by_reply, self._roster.hearing
+        if by_reply is not None:
+            spoken = {agent: each.text for agent, each in self._latest.items() if each.text}
+            self._replies |= spoken
+            return by_reply.hearing(self.possible_agents, self._replies, self.tokenize)
         return hearing[self.round % len(hearing)]
 
     def _speak(self, actions: Mapping[str, str]) -> None:

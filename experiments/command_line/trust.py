@@ -95,7 +95,13 @@ TYPED = (
     "*._*",
     # Files and folders.
     *("run", "runs", "compare.runs", "compare.embed", "env.source", "evaluation.source"),
-    *("env.reader", "env.reader.*", "learner.collect.folder", "engine.folder"),
+    *(
+        "env.topology.embed*",
+        "env.reader",
+        "env.reader.*",
+        "learner.collect.folder",
+        "engine.folder",
+    ),
     "agent.tokenize*",
     # An environment of an installed package; names of this package are in `PLAIN`.
     "env.name",

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
+from laconic.envs.dialogue.by_reply import vectors
 from laconic.envs.dialogue.messages import Message, heard
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.columns import PlayedEntry
@@ -290,16 +291,6 @@ def overhead(turns: float, alone: float) -> float:
 def efficiency(success: float, turns: float, alone: float) -> float:
     """Return the success per turns of a single agent: S / (T / T1)."""
     return success / (turns / alone)
-
-
-def vectors(replies: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    """Return token counts of replies as unit vectors, (replies, tokens); empty replies are 0."""
-    names = sorted(set().union(*replies))
-    counts = [Counter(reply) for reply in replies]
-    rows = np.array([[count[name] for name in names] for count in counts], dtype=np.float64)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    units: NDArray[np.float64] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return units
 
 
 def redundancy(units: NDArray[np.float64]) -> float:

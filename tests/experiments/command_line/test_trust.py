@@ -61,7 +61,7 @@ def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
 def test_every_pattern_of_the_lists_matches_a_key():
     # Names of agents and of entries are the user's; so are the settings of their optimizers.
     named = ("agent.optimizer.solver.lr", "env.topology.solver_0", "entries.mine.votes")
-    keys = [*ALL, *named, "env.split"]
+    keys = [*ALL, *named, "env.split", "env.topology.embed.name"]
     patterns = (*TAKEN, *TYPED)
     assert [each for each in patterns if not any(_listed(key, [each]) for key in keys)] == []
 
@@ -203,6 +203,10 @@ def test_the_settings_of_the_own_choices_are_taken():
     for settings in (TEAM, {"_target_": MIXED, "members": members}, {}):
         check_settings(settings, "agent", "run")
     check_settings({"topology": "star", "rounds": 2, "team": {"solver": 1}}, "env", "run")
+    by_reply = {"kind": "by_reply", "similarity": 0.6}
+    check_settings({"topology": by_reply}, "env", "run")
+    with pytest.raises(SettingError, match=r"env\.topology\.embed='my\.code' is not taken"):
+        check_settings({"topology": {**by_reply, "embed": "my.code"}}, "env", "run")
     assert "laconic.envs.make" in known_targets()
     # Programs, loggers and learners have no place in what a folder says of a team.
     assert not [target for target in known_targets() if target.startswith("laconic.experiments")]
