@@ -9,17 +9,24 @@ same under every credit. The learner weighs C by w (`charge_factor`) and compare
     team, outcome     task reward if all are paid alike,       sum of bills
                       else the sum over agents
     silence, shapley  difference of the team's T               difference of the team's C
+    rank              local reward + share of the team's T     as `own`
 
-Credits are pure functions of one episode; they know neither groups nor tokens. `silence` and
-`shapley` are counterfactual: a collector measures them by replays (`learners.rollout.collectors`),
-and a learner adds that collector by itself. With `env.reward.when=solved`, C is 0 in episodes that
-were not solved. An environment that reports no bills counts as unpriced: T is its reward.
+Credits are pure functions of one episode; they know neither groups nor tokens. `rank` alone takes
+its shares from the group (`OF_GROUP`). `silence` and `shapley` are counterfactual: a collector
+measures them by replays (`learners.rollout.collectors`), and a learner adds that collector by
+itself. With `env.reward.when=solved`, C is 0 in episodes that were not solved. An environment that
+reports no bills counts as unpriced: T is its reward.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from statistics import fmean
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -107,6 +114,82 @@ def counterfactual(episode: Episode) -> Credits:
     )
 
 
+def rank(episode: Episode, shares: Mapping[str, float] | None = None) -> Credits:
+    """Pay each agent its local reward and a share of the team's, and charge it as `own` does.
+
+    The local reward is 1 if the agent spoke when it was informed and was silent when it was not;
+    over several turns the mean. It is 0 where the environment does not say who is informed.
+
+    Source: CoMAM (arXiv 2603.12631), from a summary; the local reward and the cost are ours.
+
+    Args:
+        episode: episode to credit.
+        shares: share of each agent in the team's task reward (`rank_shares`); None: equal ones.
+    """
+    paid, local = team(episode).task, local_rewards(episode)
+    shares = rank_shares([episode]) if shares is None else shares
+    task = {
+        agent: tuple(
+            alone + shares[agent] * together
+            for alone, together in zip(local[agent], rounds, strict=True)
+        )
+        for agent, rounds in paid.items()
+    }
+    return Credits(task, own(episode).cost)
+
+
+def local_rewards(episode: Episode) -> dict[str, Rounds]:
+    """Return the local reward of each agent in each round; those of an episode sum to 0 to 1."""
+    rewards = {agent: [0.0] * len(rounds) for agent, rounds in team(episode).task.items()}
+    known = [turn for turn in episode.turns if turn.informed is not None and turn.agent in rewards]
+    turns = Counter(turn.agent for turn in known)
+    for turn in known:
+        if bool(turn.message) == turn.informed:
+            rewards[turn.agent][turn.round] += 1 / turns[turn.agent]
+    return {agent: tuple(rounds) for agent, rounds in rewards.items()}
+
+
+def rank_shares(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the share of each agent in the task reward of a group's episodes; they sum to 1.
+
+    An agent's share grows with the agreement of two rankings of the episodes, by its local reward
+    and by the team's task reward: it is its `ndcg` over the sum of all agents'.
+    """
+    gains = [team_parts(episode).task for episode in episodes]
+    lowest = min(0.0, *gains)
+    local = [local_rewards(episode) for episode in episodes]
+    agreement = {
+        agent: ndcg([sum(each.get(agent, ())) for each in local], [gain - lowest for gain in gains])
+        for agent in dict.fromkeys(agent for each in local for agent in each)
+    }
+    total = sum(agreement.values())
+    return {agent: value / total for agent, value in agreement.items()}
+
+
+def ndcg(scores: Sequence[float], gains: Sequence[float]) -> float:
+    """Return the normalized discounted cumulative gain of a ranking, above 0 and at most 1.
+
+    The item of rank k, from 1, counts its gain / log2(k + 1). The sum is divided by that of the
+    best ranking. Items of equal score share the mean discount of their ranks.
+
+    Args:
+        scores: (items,) ranked from high to low; differences below 1e-9 are ties.
+        gains: (items,) of at least 0. If all are 0, every ranking is the best.
+    """
+    discounts = [1 / math.log2(place + 2) for place in range(len(gains))]
+    best = math.fsum(map(math.prod, zip(sorted(gains, reverse=True), discounts, strict=True)))
+    if best == 0:
+        return 1.0
+    ranked = sorted(zip(scores, gains, strict=True), key=lambda item: -item[0])
+    total, start = 0.0, 0
+    for _, tied in groupby(ranked, key=lambda item: round(item[0], 9)):
+        tied_gains = [gain for _, gain in tied]
+        end = start + len(tied_gains)
+        total += math.fsum(tied_gains) * fmean(discounts[start:end])
+        start = end
+    return total / best
+
+
 CREDITS: Mapping[str, Credit] = MappingProxyType(
     {
         "own": own,
@@ -114,9 +197,14 @@ CREDITS: Mapping[str, Credit] = MappingProxyType(
         "outcome": outcome,
         "silence": counterfactual,
         "shapley": counterfactual,
+        "rank": rank,
     }
 )
 """Credits by their name in a config."""
+OF_GROUP: Mapping[Credit, Callable[[Sequence[Episode]], Credit]] = MappingProxyType(
+    {rank: lambda episodes: partial(rank, shares=rank_shares(episodes))}
+)
+"""Credits that depend on the group -> functions from its episodes to the credit of each."""
 FORWARD_LOOKING: tuple[Credit, ...] = (counterfactual,)
 """Credits of a round that already include later rounds. A single reply gets the credit of its own
 round and not of the rounds after it too."""

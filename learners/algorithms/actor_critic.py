@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit
+from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit
 from laconic.learners.advantages.gae import gae
 from laconic.learners.advantages.group import check_returns
 from laconic.learners.advantages.whitening import whitened
@@ -115,6 +115,12 @@ class ActorCriticLearner(PolicyLearner):
                 f"learner.credit={common['credit']} already includes the rounds after a message,"
                 " which a critic would add again; set learner.credit to own, team or outcome, or"
                 " take a learner without critic (learner=grpo)"
+            )
+        if self._credit in OF_GROUP:
+            raise SettingError(
+                f"learner.credit={common['credit']} compares the episodes of a group, of which a"
+                " critic knows nothing; set learner.credit to own, team or outcome, or take a"
+                " learner without critic (learner=grpo)"
             )
         self._trained = tuple(agent for trainer in self._trainers for agent in trainer.agents)
         models = {

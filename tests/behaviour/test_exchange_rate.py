@@ -17,7 +17,7 @@ from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.play import Start
 
-CREDITS = ("own", "team", "outcome", "silence", "shapley")
+CREDITS = ("own", "team", "outcome", "silence", "shapley", "rank")
 WORLDS = {
     "gsm8k": {"team": [{"solver": 1, "helper": 1}, {"solver": 1, "helper": 3}]},
     "strategyqa": {"team": [{"solver": 1, "helper": 2}]},

@@ -35,7 +35,13 @@ import numpy as np
 
 from laconic.envs.checks import choice, number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, charge_factor, credit
+from laconic.learners.advantages.credit import (
+    FORWARD_LOOKING,
+    OF_GROUP,
+    Credit,
+    charge_factor,
+    credit,
+)
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import play, replies_of
@@ -59,11 +65,11 @@ class Candidates(Collector):
     """`replays` of the last call: episodes played in addition to one per start."""
 
     def __post_init__(self) -> None:
-        """Refuse a credit that needs replays of its own (`SettingError`)."""
+        """Refuse a credit that needs replays or a group of episodes (`SettingError`)."""
         number("learner.collect.charge_power", self.charge_power, lowest=0)
-        if credit(self.credit) in FORWARD_LOOKING:
+        if credit(self.credit) in (*FORWARD_LOOKING, *OF_GROUP):
             raise SettingError(
-                "candidates are compared by their rollouts, not by replays; choose"
+                "candidates are compared by one rollout each, without replays or groups; choose"
                 f" learner.credit=own or learner.credit=team, got {self.credit!r}"
             )
 

@@ -10,7 +10,7 @@ from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Parts, Turn
 from laconic.learners.training.sequences import sequences_of
 
-CREDITS = ("own", "team", "outcome", "silence", "shapley")
+CREDITS = ("own", "team", "outcome", "silence", "shapley", "rank")
 
 
 def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
@@ -52,6 +52,7 @@ def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
                 (2,),
                 (-0.5,),
                 int(said[place, i, number]),
+                informed=(True, False, None)[generator.integers(3)],
                 credit=Parts(float(solved), bills[agent][number]),
             )
             for number in range(rounds)
@@ -93,7 +94,7 @@ def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, 
             own = tokens["said"][sequence.agent, sequence.episode]
             all_words = tokens["all"][sequence.episode]
             counted = own if kind in ("silence", "shapley") else all_words
-            if kind == "own" and episode.charge != "team":
+            if kind in ("own", "rank") and episode.charge != "team":
                 counted = own
             start = sequence.round or 0
             if kind == "outcome":

@@ -361,6 +361,7 @@ def test_metrics_say_how_the_critic_does(speakers, group):
         {"minibatches": 0},
         {"credit": "silence"},
         {"credit": "shapley"},
+        {"credit": "rank"},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(speakers, settings: dict[str, object]):

@@ -175,7 +175,7 @@ def test_equal_seeds_give_equal_trees(make_env, make_policy):
     assert played(3) != played(4)
 
 
-@pytest.mark.parametrize("credit", ["silence", "shapley"])
+@pytest.mark.parametrize("credit", ["silence", "shapley", "rank"])
 def test_candidates_take_no_credit_with_replays_of_its_own(credit):
     with pytest.raises(SettingError, match=f"choose learner.credit=own.*got '{credit}'"):
         Candidates(credit)
