@@ -332,7 +332,10 @@ def comparison_metrics(
     groups = [sequences for groups in compared for sequences in groups if sequences]
     if not groups:
         return {}
-    flat = [not any(sequence.advantage for sequence in group) for group in groups]
+    flat = [
+        not any(sequence.advantage or any(sequence.token_advantages) for sequence in group)
+        for group in groups
+    ]
     factors = [group[0].breakdown.factor for group in groups if group[0].breakdown]
     parts = [
         (breakdown.task_advantage, sequence.advantage - breakdown.task_advantage)

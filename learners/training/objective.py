@@ -9,6 +9,9 @@ sequence, the exponential of the mean log-ratio over its generated tokens:
 The length floor `shortest` divides the sum of log-ratios by at least that number of tokens. The
 ratio of a reply of one or two tokens then moves no further than that of a message.
 
+A is a number of the sequence, or one for each of its tokens; the mean over the tokens is then that
+of min(s A_t, clip(s) A_t).
+
 The other ratios:
 
     sequence_token  GSPO-token (eq. 13, 14): equal to `sequence` in value and gradient while a
@@ -62,7 +65,7 @@ class LossInputs:
     generated_mask: Tensor
     """(sequences, tokens) bool, True on tokens that the policy produced."""
     advantages: Tensor
-    """(sequences,) advantages."""
+    """(sequences,) advantages, each of all tokens of its sequence; or (sequences, tokens)."""
     reference_logprobs: Tensor | None = None
     """(sequences, tokens) log-probabilities under the reference of the KL. None: no KL."""
     rollout_logprobs: Tensor | None = None
@@ -92,11 +95,13 @@ class LossInputs:
             "rollout_logprobs",
             "weights",
         ):
-            tensor, expected = getattr(self, name), shape[:1] if name == "advantages" else shape
-            if tensor is not None and tensor.shape != expected:
+            tensor, shapes = getattr(self, name), [tuple(shape)]
+            if name == "advantages":
+                shapes.insert(0, tuple(shape[:1]))
+            if tensor is not None and tuple(tensor.shape) not in shapes:
                 raise SettingError(
-                    f"{name} must have shape {tuple(expected)!r} to fit current_logprobs;"
-                    f" got {tuple(tensor.shape)!r}"
+                    f"{name} must have shape {' or '.join(map(repr, shapes))} to fit"
+                    f" current_logprobs; got {tuple(tensor.shape)!r}"
                 )
         if self.generated_mask.dtype != torch.bool:
             raise SettingError(f"generated_mask must be bool; got {self.generated_mask.dtype!r}")
@@ -143,7 +148,9 @@ class Objective(ObjectiveSettings):
         counts = mask.sum(1)
         current = _generated(inputs.current_logprobs, mask)
         behavior = _generated(inputs.behavior_logprobs.detach(), mask)
-        advantages = inputs.advantages.detach().to(current.dtype)[:, None]
+        advantages = inputs.advantages.detach().to(current.dtype)
+        by_token = advantages.ndim == 2
+        advantages = _generated(advantages, mask) if by_token else advantages[:, None]
         log_ratio = current - behavior
         rows = {
             "tokens": counts,
@@ -204,7 +211,7 @@ class Objective(ObjectiveSettings):
 
 
 def _generated(logprobs: Tensor, mask: Tensor) -> Tensor:
-    """Return log-probabilities in float32 or better, 0 where not generated.
+    """Return log-probabilities, or advantages, in float32 or better, 0 where not generated.
 
     They are selected before any arithmetic, because 0 * NaN is NaN in value and gradient.
     """

@@ -75,6 +75,8 @@ class TokenSequence:
     rollout_logprobs: tuple[float, ...] | None = None
     """(tokens,) log-probabilities of the engine that sampled, if `behavior_logprobs` are those of
     the trainer. None: both are the same."""
+    token_advantages: tuple[float, ...] = ()
+    """(tokens,) added to `advantage`, each on its token. Empty: nothing is added."""
 
     def __post_init__(self) -> None:
         """Refuse different lengths, and a generated token without context (`SettingError`)."""
@@ -83,6 +85,12 @@ class TokenSequence:
             raise SettingError(
                 f"sequence of {self.agent!r} in task {self.task!r}: token_ids, generated and"
                 f" behavior_logprobs must have one length; got {lengths!r}"
+            )
+        if len(self.token_advantages) not in (0, lengths[0]):
+            raise SettingError(
+                f"sequence of {self.agent!r} in task {self.task!r}: token_advantages must be empty"
+                f" or have one number for each of {lengths[0]} tokens; got"
+                f" {len(self.token_advantages)}"
             )
         if self.generated and self.generated[0]:
             raise SettingError(
@@ -110,7 +118,7 @@ class Batch:
     behavior_logprobs: Tensor
     """(sequences, tokens) float32, log-probabilities at sampling; 0 where not generated."""
     advantages: Tensor
-    """(sequences,) float32."""
+    """(sequences,) float32; (sequences, tokens) if some sequence has advantages of its tokens."""
     rollout_logprobs: Tensor
     """(sequences, tokens) float32, log-probabilities of the engine that sampled; the same as
     `behavior_logprobs` for sequences that do not tell them apart."""
@@ -381,6 +389,9 @@ def collate(
     behavior = [each.behavior_logprobs for each in sequences]
     rollout = [each.rollout_logprobs or each.behavior_logprobs for each in sequences]
     advantages = torch.tensor([each.advantage for each in sequences], dtype=torch.float32)
+    if any(each.token_advantages for each in sequences):
+        added = [each.token_advantages or (0.0,) * len(each.token_ids) for each in sequences]
+        advantages = advantages[:, None] + _padded(added, 0.0, np.float32)
     return Batch(
         token_ids=_padded(ids, pad_id, np.int64).to(device),
         attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_).to(device),

@@ -284,7 +284,11 @@ class Trainer:
     def _with_gradient(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """Return the sequences whose gradient can differ from 0; masked ones cannot."""
         has_gradient = self.settings.objective.has_gradient
-        return [each for each in sequences if has_gradient(each.advantage) and any(each.generated)]
+        return [
+            each
+            for each in sequences
+            if any(each.generated) and (has_gradient(each.advantage) or any(each.token_advantages))
+        ]
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """Recompute the behavior log-probabilities of sequences with a gradient in training passes.
