@@ -67,6 +67,8 @@ class Turn:
     """Act of the turn, which is no part of the message (`envs.worlds`); empty without one."""
     version: int | None = None
     """Version of the weights with which an engine sampled the reply. None: there was no engine."""
+    feedback: str = ""
+    """Comment of the environment on the turn; empty without one."""
 
     def __post_init__(self) -> None:
         """Check that each sampled token has its log-probability (`SettingError`)."""
@@ -120,6 +122,8 @@ class Episode:
     ended_by: str = ""
     """Reason of the end: `answer`, `score`, `silence`, `rounds`, `budget` or `rules`
     (`envs.dialogue.reward.Ending`). Empty where the environment does not say."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Text that the environment showed each agent after its last turn; empty for nothing."""
 
     @property
     def cut_short(self) -> bool:

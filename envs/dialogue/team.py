@@ -268,8 +268,9 @@ class TeamEnv(TextEnv, ABC):
         Returns:
             Observations, rewards, terminations, truncations and infos of the agents that were
             alive before the round. Every info has `task_reward`, `billed` and `charged` of the
-            round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. The last
-            infos also carry `score`, `solved`, `answer` and `ended_by`. Every end is a termination.
+            round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. `feedback`
+            is the environment's comment on the round, if there is one. The last infos also carry
+            `score`, `solved`, `answer` and `ended_by`. Every end is a termination.
             With no agent alive (before a reset, or after the end) all five are empty.
 
         Raises:
@@ -296,6 +297,8 @@ class TeamEnv(TextEnv, ABC):
         # Texts after the end are not counted as read, since no agent can use them.
         observations = self._observe(self._news(agents, outcome.comments), read=not over)
         infos = self._infos(agents, outcome.score)
+        for agent, text in outcome.comments.items():
+            infos[agent]["feedback"] = text
         if self.render_mode == "human":
             print_round(tuple(self._latest.values()), outcome.score)
         for info in infos.values() if over else ():

@@ -5,8 +5,8 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
 - An observation is a string, or a mapping with a string under `text`. The first entry of
   `tokens_left`, if present, limits the next message.
 - These info keys are used if present: `task`, `message`, `cut`, `informed`, `tokens_said`,
-  `tokens_read`, `tokens_thought`, `act`, `score`, `solved`, `answer`, `ended_by`, `task_reward`,
-  `billed`, `measures`.
+  `tokens_read`, `tokens_thought`, `act`, `feedback`, `score`, `solved`, `answer`, `ended_by`,
+  `task_reward`, `billed`, `measures`.
 - Of the metadata: `reward`, `when`, `charge` and `max_reward` (`envs.dialogue.reward`),
   `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
   (`envs.dialogue.messages`).
@@ -292,6 +292,7 @@ class EpisodeRunner:
             when=str(self._metadata.get("when", "always")),
             ended_by=str(outcome.get("ended_by", "")),
             charge=str(self._metadata.get("charge", "own")),
+            unread={a: "\n".join(filter(None, s.unread)) for a, s in states.items()},
             **counts,
         )
 
@@ -451,4 +452,5 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         tokens_thought=int(info.get("tokens_thought", 0)) - int(before.get("tokens_thought", 0)),
         act=str(info.get("act", "")),
         version=reply.version,
+        feedback=str(info.get("feedback", "")),
     )

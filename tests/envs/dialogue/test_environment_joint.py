@@ -162,6 +162,18 @@ def test_an_expert_is_asked_with_the_task_and_what_was_written():
     assert calls == [("letters", {"first_0": "ab"})]
 
 
+def test_infos_hold_the_comment_alone():
+    env = make(feedback="plain", topology="complete", rounds=2)
+    _, infos = env.reset(seed=0)
+    assert all("feedback" not in info for info in infos.values())
+    _, _, _, _, infos = say(env, "a", "b")
+    comments = {info["feedback"] for info in infos.values()}
+    assert len(comments) == 1 and "second_0" not in comments.pop()
+    # After the end nothing is left to comment on.
+    _, _, _, _, infos = env.step(dict.fromkeys(env.agents, "c"))
+    assert not env.agents and all("feedback" not in info for info in infos.values())
+
+
 def test_feedback_is_read_and_counted():
     _, _, _, _, infos = say(env := make(feedback="plain"), "a", "b")
     first = env.possible_agents[0]

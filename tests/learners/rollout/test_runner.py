@@ -71,6 +71,30 @@ def test_a_start_gives_replies_or_makes_them_of_the_request(make_env):
     }
 
 
+def test_a_turn_holds_the_comment_on_it(make_env):
+    env = make_env(rounds=2, feedback="plain")
+    runner = EpisodeRunner(env, Start(0, "fruit"))
+    while runner.running:
+        runner.step([(request, Reply("7")) for request, _ in runner.requests()])
+    by_round = [
+        {turn.feedback for turn in runner.episode().turns if turn.round == n} for n in (0, 1)
+    ]
+    (comment,), last = by_round
+    assert comment and last == {""}
+    second = next(turn for turn in runner.episode().turns if turn.round == 1)
+    assert second.read.endswith(comment)
+
+
+def test_an_episode_holds_what_was_shown_after_the_last_turns(make_env):
+    runner = EpisodeRunner(make_env(rounds=2, topology="complete"), Start(0, "fruit"))
+    while runner.running:
+        runner.step([(request, Reply(request.agent)) for request, _ in runner.requests()])
+    unread = runner.episode().unread
+    assert set(unread) == {"solver_0", "helper_0", "helper_1", "helper_2"}
+    lines = [f"{agent}: {agent}" for agent in ("helper_0", "helper_1", "helper_2")]
+    assert unread["solver_0"].splitlines() == lines
+
+
 def test_an_agent_that_joins_after_the_reset_is_refused(make_env):
     env = make_env()
     runner = EpisodeRunner(env, Start(0, "fruit"))
