@@ -71,6 +71,7 @@ TAKEN = (
         f"learner.{name}"
         for name in ("charge_power", "charge_when", "mask_truncated", "gamma", "gae_lambda")
     ),
+    *("learner.follow_up", "learner.mix", "learner.center"),
     *("learner.correction", "learner.correction_low", "learner.correction_high"),
     "learner.collect.teacher.*",
     *(

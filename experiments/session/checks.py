@@ -61,6 +61,13 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
             "env.reward.when=solved and learner.charge_power above 0 discount failures twice; got"
             f" learner.charge_power={power}: set learner.charge_power=0, or env.reward.when=always"
         )
+    split = OmegaConf.select(cfg, "env.information") == "split"
+    if split and OmegaConf.select(cfg, "learner.follow_up") == "outcome":
+        raise SettingError(
+            "learner.follow_up=outcome tells agents that lack a part of a split task whether their"
+            " guess was right, so they would learn to guess; got env.information=split: set"
+            " learner.follow_up=next_round, or env.information=full"
+        )
     if cfg.train.tasks_per_step < processes:
         raise SettingError(
             f"train.tasks_per_step must be at least the {processes} processes, because each plays"

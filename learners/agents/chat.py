@@ -135,6 +135,10 @@ class ChatCodec:
         )
         return self._template.first_prompt(own, general)
 
+    def extend_prompt(self, prompt: Sequence[int], text: str) -> tuple[int, ...]:
+        """Return a prompt with a text added to its last message; see `ChatTemplate`."""
+        return self._template.extend_prompt(prompt, text)
+
     def write(self, message: str) -> tuple[int, ...]:
         """Return the reply tokens in which this policy says a message.
 

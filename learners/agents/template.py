@@ -188,6 +188,28 @@ class ChatTemplate:
             between = between[between.index(last_reply[-1]) + 1 :]
         return (*between, *self.encode(text), *self._asking)
 
+    def extend_prompt(self, prompt: Sequence[int], text: str) -> tuple[int, ...]:
+        """Return a prompt with a text added to the end of its last message.
+
+        The tokens of the prompt stay the same; those of the text stand before the ones that ask for
+        a reply.
+
+        Args:
+            prompt: tokens (prompt,) of `first_prompt` or `next_prompt`, with any before them.
+            text: text that the agent reads after its own.
+
+        Raises:
+            SettingError: the prompt does not end as this template asks for a reply.
+        """
+        end = len(prompt) - len(self._asking)
+        if end < 0 or tuple(prompt[end:]) != self._asking:
+            raise SettingError(
+                f"expected a prompt that ends with the tokens {self._asking!r}, with which the chat"
+                f" template asks for a reply; got {tuple(prompt[max(end, 0) :])!r}: replies must be"
+                " sampled with the chat template of the policy that learns from them"
+            )
+        return (*prompt[:end], *self.encode(text), *self._asking)
+
     def _encode_fixed(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 

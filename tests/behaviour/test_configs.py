@@ -183,10 +183,16 @@ def what_makes(option: str) -> dict[str, Any]:
     """Return the settings of an option that builds on others, and theirs; {} for any other.
 
     An option without a `_target_` of its own says only what makes it differ, on purpose; one with
-    may say so of others that are parts of it (`/agent@members.solver: tiny`).
+    may say so of others that are parts of it (`/agent@members.solver: tiny`), or of the parts of an
+    option that it builds on.
     """
     settings: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(YAMLS[option]))
     defaults = settings.pop("defaults", [])
+    listed = [entry for entry in defaults if isinstance(entry, str)]
+    names = [entry.removesuffix("@_here_") for entry in listed if entry != "_self_"]
+    group = option.rpartition("/")[0]
+    # Options of its own group are named without it.
+    parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
     if "_target_" in settings:
         parts = [
             key.partition("@")[2] for entry in defaults if isinstance(entry, dict) for key in entry
@@ -195,12 +201,8 @@ def what_makes(option: str) -> dict[str, Any]:
         for part in filter(None, parts):
             own = OmegaConf.select(OmegaConf.create(settings), part)
             OmegaConf.update(differs, part, own or {})
-        return OmegaConf.to_container(differs)
-    listed = [entry for entry in defaults if isinstance(entry, str)]
-    names = [entry.removesuffix("@_here_") for entry in listed if entry != "_self_"]
-    group = option.rpartition("/")[0]
-    # Options of its own group are named without it.
-    parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
+        inner = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
+        return OmegaConf.to_container(OmegaConf.merge(differs, *parents, inner if parents else {}))
     return OmegaConf.to_container(OmegaConf.merge(*parents, settings))
 
 

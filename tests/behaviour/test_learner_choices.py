@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-METHODS = ("magrpo", "mc_grpo")
-"""Methods that share a group or weights in a way of their own."""
+METHODS = ("magrpo", "mc_grpo", "sdpo")
+"""Methods that share a group or weights, or make advantages, in a way of their own."""
 LIKE_OTHERS = (
     *("agent_gspo", "dr_grpo", "dr_mas", "grpo", "gspo_token", "rae", "reinforce"),
     *("reinforce_plus_plus", "rloo"),
@@ -54,6 +54,8 @@ BAD = [
         marks=pytest.mark.slow,
     ),
     (["learner=mc_grpo", "learner.collect.episodes=0"], ["collect.episodes", "got 0"]),
+    (["learner=sdpo", "learner.unit=episode"], ["learner.unit must be 'reply'", "got 'episode'"]),
+    (["learner=sdpo", "learner.follow_up=outcome"], ["env.information=split", "next_round"]),
     (["learner=dr_grpo", "learner.objective.normalizer=0"], ["objective.normalizer", "got 0"]),
 ]
 
