@@ -11,6 +11,7 @@ from rows import seeds
 from values import (
     change,
     change_of_each,
+    changes,
     channel,
     commons,
     crossed,
@@ -55,23 +56,10 @@ class Claim:
 
 
 LEVELS = "gsm8k_harder/"
-THIRD = "math/third_start_evaluation"
-GSM8K = seeds("gsm8k_level1/seed_{}", 1, 2, 3)
-APART = seeds("gsm8k_level1/apart_{}", 1, 2, 3)
-SPORTS = seeds("sports/seed_{}", 1, 2, 3)
-ONCE = seeds("sports/at_once_{}", 7, 8, 9)
-MATH = seeds("math/seed_{}", 1, 2, 3)
-MATH_THIRD = seeds("math/third_start_gspo_{}", 3, 4, 5, 6)
-OWN_BEST = seeds("math/third_start_own_best_slow_{}", 3, 4, 5)
-SOLVED = seeds(f"{LEVELS}levels_1_to_3_solved_{{}}", 4, 5, 6)
-SILENCE = seeds(f"{LEVELS}knows_silence_{{}}", 4, 5, 6)
-WORDINGS = seeds(f"{LEVELS}two_wordings_{{}}", 7, 8, 9)
-WORDY = seeds(f"{LEVELS}wordy_{{}}", 13, 14, 15)
-SUMS = [f"{LEVELS}sums_16_after_45_evaluation", f"{LEVELS}sums_18_evaluation"]
-SMALL = seeds("harder/solved_{}", 1, 2, 3, 4, 5)
-ROWS = seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind="_500_evaluation")
-BARE = seeds("strategyqa/bare_{}", 1, 2, 3)
+THIRD = "math/third_start"
 PROGRAMS = "coop_humaneval/best_{}"
+ROWS = seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind="_500_evaluation")
+ROWS_START = "gsm8k_rows/second_start_500_evaluation"
 FORMER = "own, 0.01, always"
 SOLVED_ONLY = "own, 0.01, solved episodes"
 TODAY = "own, 0.06, by pass rate squared"
@@ -152,22 +140,16 @@ CLAIMS: Sequence[Claim] = (
     ),
     Claim(
         "SmolLM2 says half as much, and no loss of accuracy is seen ([gsm8k](gsm8k.md))",
-        "`make evidence-gsm8k`",
-        [],
-        "1 to 3",
-        partial(change, "gsm8k_level1/start_evaluation", *GSM8K),
-        "easiest level, one start",
-        FORMER,
-        "3ff3ca3d",
-    ),
-    Claim(
-        "The same from a start in one part ([gsm8k](gsm8k.md))",
-        "`make evidence-gsm8k FROM=apart`",
+        "`make evidence-gsm8k`, with `FROM=apart`",
         seeds("gsm8k_level1/apart_{}", 1, 2, 3, kind=""),
         "1 to 3",
-        partial(change, "gsm8k_level1/apart_start_evaluation", *APART),
-        "half of the tokens missed by two seeds",
+        lambda: changes(
+            start_in_three_parts=("gsm8k_level1/start", "gsm8k_level1/seed_{}", 1, 2, 3),
+            in_one_part=("gsm8k_level1/apart_start", "gsm8k_level1/apart_{}", 1, 2, 3),
+        ),
+        "easiest level; two seeds of the second start miss half of the tokens",
         FORMER,
+        "3ff3ca3d",
     ),
     Claim(
         "A hard cap of the trained team's tokens solves nothing; one agent that reads "
@@ -187,50 +169,28 @@ CLAIMS: Sequence[Claim] = (
         "3ff3ca3d",
     ),
     Claim(
-        "On Sports Understanding tokens fall at no loss ([sports](sports.md))",
-        "`make evidence-sports FROM=start`",
-        [],
-        "1 to 3",
-        partial(change, "sports/start_evaluation", *SPORTS),
-        "half of the tokens by one seed of three",
+        "On Sports Understanding and mathematics tokens fall by half at no loss "
+        "([sports](sports.md), [math](math.md))",
+        "`make evidence-sports evidence-math`, with other starts",
+        [*seeds("sports/at_once_{}", 7, 8, kind=""), *seeds(f"{THIRD}_gspo_{{}}", 3, 4, kind="")],
+        "1 to 3, 7 to 9, 1 to 3, 3 to 6",
+        lambda: changes(
+            sports=("sports/start", "sports/seed_{}", 1, 2, 3),
+            sports_at_once=("sports/at_once_start", "sports/at_once_{}", 7, 8, 9),
+            mathematics=("math/start", "math/seed_{}", 1, 2, 3),
+            third_start=(THIRD, f"{THIRD}_gspo_{{}}", 3, 4, 5, 6),
+        ),
+        "generated tasks; weak starts in mathematics",
         FORMER,
-        "8ce4a9c0",
-    ),
-    Claim(
-        "From a start that answers at once every bar is met ([sports](sports.md))",
-        "`make evidence-sports SEEDS='7 8 9'`",
-        seeds("sports/at_once_{}", 7, 8, kind=""),
-        "7 to 9",
-        partial(change, "sports/at_once_start_evaluation", *ONCE),
-        "the fewest tokens for facts as given",
-        FORMER,
-    ),
-    Claim(
-        "On mathematics teams solve more in half of the tokens ([math](math.md))",
-        "`make evidence-math`",
-        [],
-        "1 to 3",
-        partial(change, "math/start_evaluation", *MATH),
-        "a weak start; two seeds miss half",
-        FORMER,
-        "b561106a",
-    ),
-    Claim(
-        "From a start made anew every bar is met ([math](math.md))",
-        "`make evidence-math SEEDS='3 4 5 6' UPDATES=36`",
-        seeds("math/third_start_gspo_{}", 3, 4, 5, 6, kind=""),
-        "3 to 6",
-        partial(change, THIRD, *MATH_THIRD),
-        "generated algebra and geometry of level 1",
-        FORMER,
+        "8ce4a9c0, b561106a",
     ),
     Claim(
         "Imitating the shortest solved episodes comes near, with one seed of three below its "
         "start ([own best](own_best.md))",
         "`make evidence-own-best SEEDS='3 4 5'`",
-        seeds("math/third_start_own_best_slow_{}", 3, 4, 5, kind=""),
+        seeds(f"{THIRD}_own_best_slow_{{}}", 3, 4, 5, kind=""),
         "3 to 5",
-        partial(change, THIRD, *OWN_BEST),
+        lambda: changes(mathematics=(THIRD, f"{THIRD}_own_best_slow_{{}}", 3, 4, 5)),
         "rate chosen on seed 3",
         "no price",
     ),
@@ -246,133 +206,73 @@ CLAIMS: Sequence[Claim] = (
     Claim(
         "Without silence on balance silence dies out; with it a part stays "
         "([extinction](extinction.md))",
-        "`make evidence-extinction`",
+        "`make evidence-extinction evidence-balance`",
         seeds("extinction/none_{}", 1, 2, 3, kind=""),
-        "1 to 3",
-        partial(remedied, "none", "balance"),
-        "six updates, sampled",
-        FORMER,
-    ),
-    Claim(
-        "Silence on balance keeps silence from falling as far ([extinction](extinction.md))",
-        "`make evidence-balance SEEDS='2 3 4'`",
-        [],
-        "2 to 4",
+        "1 to 3; 2 to 4",
         lambda: (
-            f"with: {each(USUAL[2], *seeds('math/balance_with_{}', 2, 3, 4))}; "
+            f"{remedied('none', 'balance')} after 4 to 6 updates; "
+            f"after 20, with: {each(USUAL[2], *seeds('math/balance_with_{}', 2, 3, 4))}; "
             f"without: {each(USUAL[2], *seeds('math/balance_without_{}', 2, 3, 4))}"
         ),
-        "20 updates; accuracy differs little",
+        "accuracy differs little",
         FORMER,
         "97d3834a",
     ),
     Claim(
-        "On StrategyQA a constant price makes silence spread ([strategyqa](strategyqa.md))",
-        "`make evidence-strategyqa-first`",
-        [],
-        "1",
-        lambda: f"solved in the last update: {last('accuracy', 'strategyqa/price_0.5')}",
-        "one seed, stopped",
-        FORMER,
-        "c938c33a",
-    ),
-    Claim(
-        "Charged where solved, StrategyQA's teams learn to guess ([strategyqa](strategyqa.md))",
-        "`make evidence-strategyqa`",
-        seeds("strategyqa/bare_{}", 1, 2, 3, kind=""),
-        "1 to 3",
-        lambda: (
-            f"{change('strategyqa/bare_start_evaluation', *BARE)}; "
-            f"an informed message of seed 2 is worth {worth('strategyqa/bare_2_demand')}"
-        ),
-        "the facts are not told; two seeds pass every bar by saying no",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "On GSM8K's problems little is solved and little changes ([GSM8K rows](gsm8k_rows.md))",
-        "`make evidence-gsm8k-rows`",
-        seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind=""),
-        "1 to 3",
-        partial(change, "gsm8k_rows/second_start_500_evaluation", *ROWS),
-        "eight groups of ten have no solution",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "A weak small team collapses under a constant price ([small policy](small.md))",
-        "`make evidence-small-first`",
-        [],
-        "0",
-        lambda: (
-            f"solved in the last update: {last('accuracy', 'harder/price_0.5')} at 0.5, "
-            f"{last('accuracy', 'harder/price_0.1')} at 0.1"
-        ),
-        "one seed each",
-        FORMER,
-        "3f5224b0",
-    ),
-    Claim(
-        "Charged where solved it loses three points for a fifth of the words "
-        "([small policy](small.md))",
-        "`make evidence-small`",
-        seeds("harder/solved_{}", 1, 2, 3, 4, 5, kind=""),
-        "1 to 5",
-        partial(change, "harder/shipped_start_500_evaluation", *SMALL),
-        "GSPO with four minibatches",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "On levels 1 to 3 own credit collapses if always charged ([levels](levels.md))",
-        "`make evidence-harder FROM=start`",
+        "Always charged, teams that solve little stop solving "
+        "([StrategyQA](strategyqa.md), [levels](levels.md), [small policy](small.md))",
+        "`make evidence-strategyqa-first evidence-small-first`",
         [f"{LEVELS}levels_1_to_3_own_0"],
-        "0",
-        lambda: f"solved in the last update: {last('accuracy', LEVELS + 'levels_1_to_3_own_0')}",
-        "stopped after 16 updates; the command charges where solved",
+        "1, 0, 0, 0",
+        lambda: (
+            f"solved in the last update: {last('accuracy', 'strategyqa/price_0.5')} StrategyQA; "
+            f"{last('accuracy', LEVELS + 'levels_1_to_3_own_0')} levels 1 to 3; "
+            f"{last('accuracy', 'harder/price_0.5', 'harder/price_0.1')} small policy"
+        ),
+        "one seed each, stopped; the commands train at today's price",
         FORMER,
+        "c938c33a, 3f5224b0",
     ),
     Claim(
-        "Charged where solved nothing is lost, and silence is ([levels](levels.md))",
-        "`make evidence-harder FROM=start UPDATES=20 SEEDS='4 5 6'`",
-        seeds(f"{LEVELS}levels_1_to_3_solved_{{}}", 4, 5, 6, kind=""),
-        "4 to 6",
-        partial(change, f"{LEVELS}levels_1_to_3_start_500_evaluation", *SOLVED),
-        "20 updates",
+        "Charged where solved they keep talking, and no start meets every bar "
+        "([levels](levels.md), [starts](levels_starts.md), [small policy](small.md))",
+        "`make evidence-harder`, with `FROM=`; `make evidence-small`",
+        [f"{LEVELS}wordy_13", f"{LEVELS}sums_16", "harder/solved_1"],
+        "4 to 6, 4 to 6, 7 to 9, 13 to 15, 1 to 5",
+        lambda: changes(
+            levels_1_to_3=(
+                f"{LEVELS}levels_1_to_3_start_500",
+                f"{LEVELS}levels_1_to_3_solved_{{}}",
+                *(4, 5, 6),
+            ),
+            knows_silence=(
+                f"{LEVELS}knows_silence_start_500",
+                f"{LEVELS}knows_silence_{{}}",
+                *(4, 5, 6),
+            ),
+            two_wordings=(
+                f"{LEVELS}two_wordings_start_500",
+                f"{LEVELS}two_wordings_{{}}",
+                *(7, 8, 9),
+            ),
+            wordy=(f"{LEVELS}wordy_start_500", f"{LEVELS}wordy_{{}}", 13, 14, 15),
+            small_policy=("harder/shipped_start_500", "harder/solved_{}", 1, 2, 3, 4, 5),
+        ),
+        "20 to 60 updates",
         SOLVED_ONLY,
     ),
     Claim(
-        "A start that knows silence keeps most of it and loses accuracy "
-        "([levels: starts](levels_starts.md))",
-        "`make evidence-harder FROM=silence SEEDS='4 5 6'`",
-        seeds(f"{LEVELS}knows_silence_{{}}", 4, 5, 6, kind=""),
-        "4 to 6",
-        partial(change, f"{LEVELS}knows_silence_start_500_evaluation", *SILENCE),
-        "accuracy and silence miss their bars",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "A start with two wordings loses less and saves less ([levels: starts](levels_starts.md))",
-        "`make evidence-harder FROM=wordings SEEDS='7 8 9'`",
-        seeds(f"{LEVELS}two_wordings_{{}}", 7, 8, 9, kind=""),
-        "7 to 9",
-        partial(change, f"{LEVELS}two_wordings_start_500_evaluation", *WORDINGS),
-        "tokens miss their bar",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "A wordy start halves its tokens and loses accuracy ([levels: starts](levels_starts.md))",
-        "`make evidence-harder FROM=wordy SEEDS='13 14 15'`",
-        seeds(f"{LEVELS}wordy_{{}}", 13, 14, 15, kind=""),
-        "13 to 15",
-        partial(change, f"{LEVELS}wordy_start_500_evaluation", *WORDY),
-        "accuracy misses its bar",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "A start that calculates at once loses nothing ([levels: starts](levels_starts.md))",
-        "`make evidence-harder FROM=sums SEEDS='16 18'`",
-        [f"{LEVELS}sums_16", f"{LEVELS}sums_18"],
-        "16, 18",
-        partial(change, f"{LEVELS}sums_start_500_evaluation", *SUMS),
-        "two seeds; tokens miss their bar",
+        "On rows of others they guess or change little "
+        "([StrategyQA](strategyqa.md), [GSM8K rows](gsm8k_rows.md))",
+        "`make evidence-strategyqa evidence-gsm8k-rows`",
+        [*seeds("strategyqa/bare_{}", 1, 2, 3, kind=""), "gsm8k_rows/solved_1"],
+        "1 to 3",
+        lambda: (
+            f"{changes(StrategyQA=('strategyqa/bare_start', 'strategyqa/bare_{}', 1, 2, 3))}; "
+            f"an informed message of seed 2 is worth {worth('strategyqa/bare_2_demand')}; "
+            f"GSM8K: {change(ROWS_START, *ROWS)}"
+        ),
+        "two seeds pass every bar by saying no; eight groups of ten have no solution",
         SOLVED_ONLY,
     ),
     Claim(

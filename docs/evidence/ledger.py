@@ -10,10 +10,11 @@ from rows import provenance
 
 
 def commits(claim: Claim) -> str:
-    """Return the commits that the runs were made at, or the one that added their rows."""
+    """Return the commits that the runs were made at, and those that added rows without any."""
     entries = [entry for run in claim.runs for entry in provenance(run)]
     known = dict.fromkeys(str(entry["commit"])[:8] for entry in entries)
-    return ", ".join(known) or f"rows added in {claim.added}"
+    added = f"rows added in {claim.added}" if claim.added else ""
+    return ", ".join(filter(None, [*known, added]))
 
 
 def rows() -> Iterator[Cells]:

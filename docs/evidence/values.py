@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import fmean
+from typing import Any
 
 from figures import (
     SHORT_SEEDS,
@@ -31,6 +32,20 @@ def change(start: str, *runs: str) -> str:
     more = points([gain(start, run) for run in runs])
     tokens = number(over_seeds([share(start, run) for run in runs]), 3)
     return f"{more} points; {tokens} of the tokens"
+
+
+def changes(**series: tuple[Any, ...]) -> str:
+    """Return the changes of several series, each by the name of its start.
+
+    Args:
+        series: name -> file of the start, file of a run with `{}` for its seed, and the seeds.
+    """
+    parts = []
+    for name, (start, run, *numbers) in series.items():
+        runs = [f"{run.format(number)}_evaluation" for number in numbers]
+        text = change(f"{start}_evaluation", *runs).replace("; ", " in ")
+        parts.append(f"{name.replace('_', ' ')}: {text}")
+    return "; ".join(parts)
 
 
 def change_of_each(start: str, run: str, *numbers: int) -> str:
