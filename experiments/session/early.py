@@ -29,6 +29,7 @@ from laconic.experiments.command_line.targets import HIDDEN, chosen_options, typ
 from laconic.experiments.session import checks
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.splits import of_source, own_source
+from laconic.learners.advantages.collective import check_separate, check_voters
 from laconic.learners.advantages.credit import credit
 from laconic.learners.advantages.group import Estimator
 from laconic.learners.commands import command
@@ -60,22 +61,22 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
     resolve_name(registered.check)(cfg)
     if "run" in cfg:
         take_run(cfg, overrides)
-    agents = check_environment(program, cfg)
+    environment = check_environment(program, cfg)
     check_team(cfg, trained=program == "train")
     if "learner" in cfg:
-        check_learner(cfg, agents)
+        check_learner(cfg, environment)
     check_types(program, cfg, overrides)
     check_hooks(cfg)
     check_with_torch(cfg)
 
 
-def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
-    """Build the environment with one task of each split; return its agents.
+def check_environment(program: str, cfg: DictConfig) -> Any:
+    """Build the environment with one task of each split; return the last one.
 
-    A user's own class is not built; the result is then empty.
+    A user's own class is not built; the result is then None.
     """
     if cfg.env.get("_target_") != "laconic.envs.make":
-        return ()
+        return None
     checks.check_counts(cfg, {"env.tasks": 1}, optional=("env.tasks",))
     small = copy.deepcopy(cfg)
     with open_dict(small):
@@ -83,7 +84,7 @@ def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
     splits: dict[str, dict[str, Any]] = {"train": {}} if program in ("train",) else {}
     if "evaluation" in cfg:
         splits[cfg.evaluation.get("split", "evaluation")] = own_source(cfg)
-    agents: tuple[str, ...] = ()
+    environment: Any = None
     for split, settings in splits.items():
         try:
             environment = instantiate(
@@ -93,10 +94,9 @@ def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
             if isinstance(error.__cause__, SourceError):
                 raise SourceError(of_source(error.__cause__)) from error.__cause__
             raise
-        agents = tuple(environment.possible_agents)
         if isinstance(environment, DialogueEnv):
             environment.check_order()
-    return agents
+    return environment
 
 
 def check_team(cfg: DictConfig, trained: bool) -> None:
@@ -115,11 +115,12 @@ def check_team(cfg: DictConfig, trained: bool) -> None:
         instantiate(cfg.agent, _convert_="all")
 
 
-def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
+def check_learner(cfg: DictConfig, environment: Any) -> None:
     """Build the settings of one of this package's learners, and its parts that need no torch.
 
     Raises:
-        SettingError: a setting is out of range, or groups are too small for the advantages.
+        SettingError: a setting is out of range, groups are too small for the advantages, or agents
+            that learn from their vote share weights or do not answer alone.
     """
     node = cfg.learner
     if not _target(node).startswith("laconic.learners.algorithms."):
@@ -139,9 +140,18 @@ def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
     if "credit" in node:
         credit(node.credit)
     advantages = parts.get("advantages")
-    if isinstance(advantages, Estimator) and agents and not node.get("collect"):
+    if isinstance(advantages, Estimator) and environment is not None and not node.get("collect"):
         # At most, all agents share one policy.
-        advantages.check(cfg.train.group_size, len(agents))
+        advantages.check(cfg.train.group_size, len(environment.possible_agents))
+    if "collective" in parts:
+        sharing = {
+            "agent.sharing": cfg.agent.get("sharing"),
+            "learner.sharing": node.get("sharing"),
+        }
+        received = ", ".join(f"{key}={value}" for key, value in sharing.items())
+        check_separate("shared" not in sharing.values(), received)
+        if environment is not None:
+            check_voters(environment)
 
 
 def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:

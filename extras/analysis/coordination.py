@@ -36,6 +36,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
+from laconic.learners.advantages.collective import channels
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.untrusted_files import read_json
@@ -296,16 +297,6 @@ def efficiency(success: float, turns: float, alone: float) -> float:
 def redundancy(units: NDArray[np.float64]) -> float:
     """Return the mean cosine of all pairs of unit vectors (count, size); NaN for less than two."""
     return fmean([float(a @ b) for a, b in combinations(units, 2)]) if len(units) > 1 else math.nan
-
-
-def channels(units: NDArray[np.float64]) -> float:
-    """Return K* = 2^H of unit vectors (count, size), H the entropy of their Gram spectrum.
-
-    K* is 1 if all are equal, and their number if no two have anything in common.
-    """
-    spectrum = np.linalg.eigvalsh(units @ units.T).clip(0.0)
-    shares = spectrum[spectrum > 1e-12] / spectrum.sum()
-    return float(2.0 ** -(shares * np.log2(shares)).sum())
 
 
 def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, int, Interval]:

@@ -9,7 +9,6 @@ import pytest
 
 from laconic.extras.analysis.coordination import (
     answer_flow,
-    channels,
     efficiency,
     overhead,
     paired,
@@ -30,23 +29,11 @@ def test_the_published_overheads_and_efficiencies_follow_from_success_and_turns(
     assert efficiencies == pytest.approx([0.466, 0.234, 0.132, 0.120, 0.0735], abs=5e-4)
 
 
-def test_equal_vectors_are_one_channel_and_unlike_ones_as_many_as_they_are():
-    equal, unlike = np.tile([[0.6, 0.8]], (4, 1)), np.eye(4)
-    assert (channels(equal), redundancy(equal)) == pytest.approx((1.0, 1.0))
-    assert (channels(unlike), redundancy(unlike)) == pytest.approx((4.0, 0.0))
-    clusters = np.repeat(np.eye(2), 3, axis=0)
-    assert channels(clusters) == pytest.approx(2.0)
+def test_redundancy_is_the_mean_cosine_of_all_pairs():
+    assert redundancy(np.tile([[0.6, 0.8]], (4, 1))) == pytest.approx(1.0)
+    assert redundancy(np.eye(4)) == pytest.approx(0.0)
     # Of 15 pairs six lie within a cluster.
-    assert redundancy(clusters) == pytest.approx(6 / 15)
-
-
-def test_channels_do_not_depend_on_order_or_rotation_and_never_exceed_number_and_size():
-    generator = np.random.default_rng(0)
-    rows = generator.normal(size=(5, 3))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    turn, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-    assert channels(rows[::-1] @ turn) == pytest.approx(channels(rows))
-    assert 1 <= channels(rows) <= 3
+    assert redundancy(np.repeat(np.eye(2), 3, axis=0)) == pytest.approx(6 / 15)
 
 
 def test_replies_are_counted_token_by_token():
