@@ -91,18 +91,10 @@ MEASURES: Mapping[str, str] = {
     "messages": "Messages of an episode of `boxnet`.",
     "objections": "Objections to drafts of a plan in an episode of `boxnet`.",
     "cooperation": "Share of choices in `matrix` that are the first act, such as C.",
-    "agreement": "Share of answers that are the elected one (`learner=rlccf`).",
-    "answer_entropy": "Entropy of all answers of an update in bits; 0 if all are one.",
-    "effective_voters": (
-        "K* of the answers to a task, mean over tasks: 1 if all agents answer alike, their number"
-        " if no two agree in any play."
-    ),
-    "voter_accuracy": "Share of right answers, mean over agents, where no label is learned from.",
     "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
 }
 """Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a game is played
-(`commons`, `boxnet`, `matrix`), messages get lost, listeners are counted, or agents elect an
-answer."""
+(`commons`, `boxnet`, `matrix`), messages get lost, or listeners are counted."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

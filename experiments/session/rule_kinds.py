@@ -1,4 +1,4 @@
-"""Kinds of rules about the rows of a run: silence collapse, extinction, entropy, bad streaks.
+"""Kinds of rules about the rows of a run: silence collapse, extinction, entropy, votes, streaks.
 
 Two failures frame the field. *Silence collapse*: the team falls silent and its accuracy falls with
 it. *Silence extinction*: no agent is silent any more, not even with nothing to say, so the team
@@ -25,6 +25,9 @@ WINDOW = 5
 """Number of updates that a rule looks at."""
 ENTROPY_LEFT, SOLVED = 0.1, 0.9
 """Share of the first entropy at which it has collapsed, unless this share of episodes is solved."""
+ONE_VOTER, ANSWERS_LEFT = 1.25, 0.6
+"""Effective voters up to which a team votes as one, and share of the first entropy of answers up to
+which they have concentrated."""
 
 
 class Rule(Protocol):
@@ -203,6 +206,62 @@ class EntropyCollapse:
         return (
             f"entropy {fmean(self.entropies):.2g} nats a token (at the start"
             f" {fmean(self.first):.2g})"
+        )
+
+
+class Consensus:
+    """Warns where agents that learn from their vote agree on few answers, whatever the task.
+
+    A team that becomes right agrees as well, and has one effective voter. Its answers still differ
+    from task to task, so their entropy stays. It warns again only after the entropy has come back.
+    """
+
+    _NAMES = ("agreement", "effective_voters", "answer_entropy")
+
+    def __init__(self) -> None:
+        """Start without observations."""
+        self.first: list[list[float]] = []
+        self.last: list[list[float]] = []
+        self.concentrated = False
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Read one row; see `Rule`."""
+        figures = [row.get(f"train/{name}") for name in self._NAMES]
+        present = [figure for figure in figures if figure is not None]
+        if len(present) < len(figures):
+            return None
+        if len(self.first) < WINDOW:
+            self.first = [*self.first, present]
+        self.last = [*self.last, present][-WINDOW:]
+        agreed_first, _, start = map(fmean, zip(*self.first, strict=True))
+        agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
+        few = start > 0 and entropy <= ANSWERS_LEFT * start
+        self.concentrated = self.concentrated and few
+        alike = agreed > agreed_first and voters <= ONE_VOTER
+        if len(self.last) < WINDOW or not (few and alike) or self.concentrated:
+            return None
+        self.concentrated = True
+        return (
+            f"agreement without content at step {step}: over the last {WINDOW} updates {agreed:.0%}"
+            f" of the answers were the elected one ({agreed_first:.0%} at first), the team voted"
+            f" like {voters:.2f} agents, and its answers had {entropy:.2g} bits ({start:.2g} at"
+            " first). The policies learn to agree on an answer that does not depend on the task."
+            " Start from policies that are right more often and differ more (laconic warm-start"
+            " with other seeds), raise learner.objective.beta, or stop earlier"
+        )
+
+    def holds(self) -> bool:
+        """Return whether the answers are still concentrated; see `Rule`."""
+        return self.concentrated
+
+    def figure(self) -> str:
+        """Describe agreement, voters and entropy of the last window; see `Rule`."""
+        if len(self.last) < WINDOW:
+            return ""
+        agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
+        return (
+            f"answers that are the elected one {agreed:.0%}, effective voters {voters:.2f}, entropy"
+            f" of answers {entropy:.2g} bits (at the start {fmean(x for *_, x in self.first):.2g})"
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from laconic.experiments.session.rule_kinds import (
     WINDOW,
     Collapse,
+    Consensus,
     EntropyCollapse,
     Extinction,
     Row,
@@ -151,6 +152,7 @@ def _reply_rules() -> dict[str, Rule]:
         "evaluation_collapse": Collapse("eval/", window=1),
         "extinction": Extinction(),
         "entropy_collapse": EntropyCollapse(),
+        "consensus": Consensus(),
         "few_solved": Streak(
             2 * WINDOW,
             _metric("train/accuracy"),

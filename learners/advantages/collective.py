@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 
+__all__ = ["Collective", "effective_voters"]
+
 Table = Sequence[Sequence[str]]
 """Answers (agents, plays) to one task; empty for none."""
 Weights = Literal["weighted", "plain"]

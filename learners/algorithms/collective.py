@@ -80,7 +80,7 @@ class CollectiveLearner(GroupLearner):
                 f"learner/price ({type(self.price).__name__}) follows the solved episodes, which"
                 " takes reference answers; set learner/price=fixed or learner/price=ramp"
             )
-        own = len(policies) > 1 and all(len(trainer.agents) == 1 for trainer in self._trainers)
+        own = len(policies) != 1 and all(len(trainer.agents) == 1 for trainer in self._trainers)
         check_separate(
             own and sharing == "separate",
             f"{len({*map(id, policies.values())})} policies of {len(policies)} agents,"

@@ -107,7 +107,7 @@ def choice(option: str) -> list[str]:
     return [f"{group}={name}", *NEEDS.get(option, [])]
 
 
-TRAINING = ("experiment/warm_start", "experiment/recipes/")
+TRAINING = ("experiment/warm_start", "experiment/rlccf", "experiment/recipes/")
 """Options that choose a learner, for programs that let one be chosen by a group."""
 COMBINATIONS = [
     (program, option)

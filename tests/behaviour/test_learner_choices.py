@@ -11,7 +11,23 @@ LIKE_OTHERS = (
     *("reinforce_plus_plus", "rloo"),
 )
 """Methods made of parts that other tests run: trainings run `gspo`, and updates run all."""
+VOTERS = ["experiment=rlccf", "~env.team.helper"]
 ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.schedule=all"]
+
+
+def test_policies_learn_from_their_vote(run, small, tmp_path, rows):
+    folder = tmp_path / "run"
+    outcome = run("train", *small, *VOTERS, "train.steps=2", f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    assert "agent.sharing=separate, as the learner asks" in outcome.err
+    last = rows(folder / "metrics.jsonl")[-1]
+    # Two tasks, two episodes and three agents who answer once.
+    assert last["learner/sequences"] == 12.0 and last["learner/reference_kl"] >= 0.0
+    assert {"train/agreement", "train/answer_entropy", "train/voter_accuracy"} <= last.keys()
+    assert 1.0 <= last["train/effective_voters"] <= 3.0
+    assert {path.name for path in (folder / "policy").glob("solver_*")} == {
+        *("solver_0", "solver_1", "solver_2")
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,6 +69,14 @@ BAD = [
         ["advantages.decay", "below 1; got 1"],
         marks=pytest.mark.slow,
     ),
+    (["learner=rlccf"], ["got rounds=2, information=split", "experiment=rlccf ~env.team.helper"]),
+    ([*VOTERS, "agent.sharing=shared"], ["got agent.sharing=shared", "agree on any answer"]),
+    ([*VOTERS, "learner.sharing=shared"], ["learner.sharing=shared", "set agent.sharing=separate"]),
+    ([*VOTERS, "env.team.solver=1"], ["1 policies of 1 agents", "several agents in env.team"]),
+    ([*VOTERS, "env.reward.when=solved"], ["set env.reward.when=always"]),
+    ([*VOTERS, "learner.charge_power=2"], ["takes reference answers", "got 2"]),
+    ([*VOTERS, "learner/collect=contrast"], ["(Contrast)", "learner/collect=null"]),
+    ([*VOTERS, "learner/price=target_tokens"], ["set learner/price=fixed"]),
     (["learner=mc_grpo", "learner.collect.episodes=0"], ["collect.episodes", "got 0"]),
     (["learner=sdpo", "learner.unit=episode"], ["learner.unit must be 'reply'", "got 'episode'"]),
     (["learner=sdpo", "learner.follow_up=outcome"], ["env.information=split", "next_round"]),

@@ -80,7 +80,9 @@ def test_every_run_of_a_target_can_be_composed_goes_on_and_uses_what_was_run_bef
         assert "resume=true" in words, f"{folder}: a second call would not go on"
         assert folder not in earlier
         for used in re.findall(r"runs/[\w/.-]+", text.replace(f"hydra.run.dir={folder}", "")):
-            assert used.removesuffix("/policy") in earlier, f"{folder} uses {used}, made by none"
+            # A folder of copies is called as the runs that it copies, without their numbers.
+            sources = {used.removesuffix("/policy"), *copies_of(used, earlier)}
+            assert not sources.isdisjoint(earlier), f"{folder} uses {used}, made by none"
         earlier.add(folder)
 
 
@@ -157,3 +159,8 @@ def test_controls_take_other_runs_by_name(run):
     *_, compared = run("evidence-sports-controls", SEEDS="1", ALSO="seed_7: c/7")[1]
     assert "compare.runs={seed_1: runs/sports/from_bare/1, seed_7: c/7}" in compared
     assert "compare.reference=seed_1" in compared
+
+
+def copies_of(used: str, earlier: set[str]) -> set[str]:
+    """Return the earlier runs called `<used>_<number>`."""
+    return {folder for folder in earlier if re.fullmatch(rf"{re.escape(used)}_\d", folder)}

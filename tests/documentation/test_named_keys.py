@@ -182,7 +182,7 @@ ARGUMENTS = {
 }
 """First arguments of checks that name no key."""
 TOP_LEVEL = {
-    *("agent", "engine", "env", "learner", "logger", "optimizer", "resume", "run"),
+    *("agent", "engine", "env", "experiment", "learner", "logger", "optimizer", "resume", "run"),
     *("seed", "step", "threads"),
 }
 """Keys that stand in no group, and groups."""
