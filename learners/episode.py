@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from laconic.envs.errors import SettingError
-from laconic.learners.interfaces import Usage
+from laconic.learners.interfaces import GateCall, Usage
 
 
 class Parts(NamedTuple):
@@ -69,6 +69,8 @@ class Turn:
     """Version of the weights with which an engine sampled the reply. None: there was no engine."""
     feedback: str = ""
     """Comment of the environment on the turn; empty without one."""
+    gate: GateCall | None = None
+    """Decision of the agent's gate. None: it has none."""
 
     def __post_init__(self) -> None:
         """Check that each sampled token has its log-probability (`SettingError`)."""

@@ -50,6 +50,18 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class GateCall:
+    """Decision of a gate in one turn, with the tokens that it took (`learners.agents.gate`)."""
+
+    speaks: bool
+    """True if the gate let the policy behind it speak."""
+    gate_tokens: int = 0
+    """Tokens that the gate read and wrote; 0 for a script."""
+    tokens: int = 0
+    """Tokens that the policy behind it read and wrote; 0 if it was not called."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """Answer of a policy to one request."""
 
@@ -69,6 +81,8 @@ class Reply:
     """Thought before the message; environments that take thoughts count its tokens."""
     version: int | None = None
     """Version of the weights that an engine sampled it with; None without an engine."""
+    gate: GateCall | None = None
+    """Decision of a gate. None: the agent has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,17 @@ SPENDING: Mapping[str, str] = {
     ),
 }
 """Further metrics where a model server was asked (`agent=api`)."""
+GATE: Mapping[str, str] = {
+    "gate_precision": "Share of the turns that a gate let through in which the agent was informed.",
+    "gate_recall": "Share of the turns of informed agents that a gate let through.",
+    "gate_f1": "Harmonic mean of precision and recall.",
+    "gate_calls": "Decisions of a gate in an episode.",
+    "gate_tokens": "Tokens that a gate read and wrote in an episode; 0 for a script.",
+    "gated_calls": "Replies of the policies behind a gate in an episode.",
+    "gated_tokens": "Tokens that these policies read and wrote in an episode.",
+}
+"""Further metrics where a gate decides who speaks (`agent.gate`). The first three leave out turns
+in which it is unknown whether the agent was informed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +152,7 @@ def summarize(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Means by name of the metric. Metrics without data are missing: a share without turns, or
         something that the environment does not report. Further metrics follow where they apply:
-        `MEASURES`, `THINKING`, `ROLES` and `SPENDING`. Empty without episodes.
+        `MEASURES`, `THINKING`, `ROLES`, `SPENDING` and `GATE`. Empty without episodes.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -184,7 +195,7 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
         mean, total = float(sums.sum() / counts.sum()), int(counts.sum())
         if name in _PROPORTIONS:
             low, high = wilson(float(sums.sum()), total)
-        elif name in _SHARES and mean in (0.0, 1.0):
+        elif name in (*_SHARES, *_GATE_SHARES) and mean in (0.0, 1.0):
             trials = int(np.count_nonzero(counts))
             low, high = wilson(mean * trials, trials)
         else:
@@ -251,6 +262,7 @@ _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
 }
 _PROPORTIONS = ("accuracy", "truncated_rate")
+_GATE_SHARES = ("gate_precision", "gate_recall")
 
 
 def _chosen(turn: Turn) -> bool:
@@ -289,7 +301,7 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(of_episode)) for of_episode in turns]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    others = (_measured, _thinking, _by_role, _spending)
+    others = (_measured, _thinking, _by_role, _spending, _gates)
     return [*columns, *(column for further in others for column in further(episodes))]
 
 
@@ -334,6 +346,32 @@ def _spending(episodes: Sequence[Episode]) -> list[_Column]:
     totals = [sum(of_episode, start=Usage()) for of_episode in usages]
     counts = np.ones(len(episodes))
     return [(n, np.array([float(getattr(t, n)) for t in totals]), counts) for n in SPENDING]
+
+
+def _gates(episodes: Sequence[Episode]) -> list[_Column]:
+    """Compute sums and counts of the metrics of gates; none if no turn had one."""
+    turns = [[(turn, turn.gate) for turn in each.turns if turn.gate] for each in episodes]
+    if not any(turns):
+        return []
+    known = [[pair for pair in own if pair[0].informed is not None] for own in turns]
+    informed = np.array([sum(turn.informed is True for turn, _ in own) for own in known], float)
+    passed = np.array([sum(gate.speaks for _, gate in own) for own in known], float)
+    both = np.array(
+        [sum(gate.speaks and turn.informed is True for turn, gate in own) for own in known], float
+    )
+    ledger = np.array(
+        [
+            np.sum([(1, gate.gate_tokens, gate.speaks, gate.tokens) for _, gate in own], axis=0)
+            if own
+            else np.zeros(4)
+            for own in turns
+        ],
+        float,
+    )
+    rates = ((both, passed), (both, informed), (2 * both, passed + informed))
+    per_episode = [(sums, np.ones(len(episodes))) for sums in ledger.T]
+    named = zip(GATE, (*rates, *per_episode), strict=True)
+    return [(name, sums, counts) for name, (sums, counts) in named if counts.sum()]
 
 
 def _bootstrap(

@@ -55,6 +55,10 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "agent.lora.target_modules": "all-linear",
         "agent.lora.base": None,
         "agent.frozen": False,
+        "agent.gate.policy": "informed",
+        "agent.gate.threshold": 0.5,
+        "agent.gate.speak_informed": 1.0,
+        "agent.gate.speak_uninformed": 0.0,
         "agent.optimizer": None,
         "learner.whiten": False,
         "learner.decay": "linear",
@@ -73,7 +77,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
 )
 """Settings that the composed configuration does not show, with their defaults."""
 
-_HIDDEN_NODES = ("env.channel", "env.fault", "agent.lora")
+_HIDDEN_NODES = ("env.channel", "env.fault", "agent.lora", "agent.gate")
 _TARGET = "._target_"
 _PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
 _MEMBER = re.compile(r"^agent\.members\.\w+")

@@ -53,6 +53,8 @@ TAKEN = (
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
     *(f"agent.{name}" for name in ("gradient_checkpointing", "silent_when_full")),
     *("agent.seat", "agent.pool", "agent.self_share", "agent.beta", "agent.delta"),
+    *(f"agent.gate.{name}" for name in ("policy", "threshold", "speak_informed")),
+    "agent.gate.speak_uninformed",
     *("agent.accuracy", "agent.shared", "agent.fidelity"),
     *("agent.teacher.*", "agent.limits.*", "agent.prices.*", "agent.model_config.*"),
     *(f"agent.lora.{name}" for name in ("rank", "alpha", "target_modules")),
@@ -140,10 +142,12 @@ MAX_OVERRIDE = 10_000
 _CONF = Path(__file__).resolve().parents[2] / "conf"
 _OWN = "laconic."
 """Beginning of the names of this project's packages."""
-_INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.[\w+-]+\.(?=(?:agent|env)\.)")
+_INNER = re.compile(
+    r"agent\.(?:members\.\w+|gate\.policy|speaker)(?=\.)|entries\.[\w+-]+\.(?=(?:agent|env)\.)"
+)
 """Prefix of the settings of a nested agent or environment."""
 _KEY = re.compile(r"[\w+-]+(\.[\w+-]+)*")
-_MEMBER = re.compile(r"agent\.members\.\w+")
+_MEMBER = re.compile(r"agent\.(members\.\w+|gate\.policy|speaker)")
 _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 
 

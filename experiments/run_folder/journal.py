@@ -20,7 +20,7 @@ from typing import Any
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder, drop_rows, read_rows
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.interfaces import Reply, Request, Usage
+from laconic.learners.interfaces import GateCall, Reply, Request, Usage
 from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behavior_logprobs")
@@ -160,7 +160,8 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     for turn in plain["turns"]:
         usage = None if turn["usage"] is None else Usage(**turn["usage"])
         ids = {name: tuple(turn[name]) for name in _IDS if name in turn}
-        turns.append(Turn(**{**turn, **ids, "usage": usage}))
+        gate = None if turn.get("gate") is None else GateCall(**turn["gate"])
+        turns.append(Turn(**{**turn, **ids, "usage": usage, "gate": gate}))
     ledgers = {
         name: {agent: tuple(map(_number, numbers)) for agent, numbers in plain[name].items()}
         for name in _LEDGERS

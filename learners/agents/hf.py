@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.folders import agent_folders, check_model, download_policies
+from laconic.learners.agents.gate import Gate, check_partner
 from laconic.learners.agents.lora import (
     Adapter,
     Lora,
@@ -88,11 +89,20 @@ class HFTeam:
     """`4bit` or `8bit`: quantize the base of adapters, or frozen weights, with `bitsandbytes`."""
     step: int | None = None
     """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""
+    gate: Gate | None = None
+    """Gate that decides when these policies speak. None: they always may."""
+    speaker: Any = None
+    """Agent as in conf/agent that speaks where these policies, then gates, decide to; it is not
+    trained. None: they speak themselves."""
 
     def __post_init__(self) -> None:
         """Check the settings, without loading a model."""
         if isinstance(self.lora, Mapping):
             self.lora = Lora(**self.lora)
+        if isinstance(self.gate, Mapping):
+            self.gate = Gate(**self.gate)
+        if self.speaker is not None:
+            self._check_speaker()
         if self.sharing not in get_args(Sharing):
             raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
         if self.precision not in PRECISIONS:
@@ -130,6 +140,24 @@ class HFTeam:
             "learner.collect.others": 0.8,
         }
 
+    def _check_speaker(self) -> None:
+        check_partner("agent.speaker", self.speaker)
+        if self.gate is not None:
+            raise SettingError(
+                "agent.speaker makes the agent a gate, which takes no agent.gate; got both; leave"
+                " one out"
+            )
+
+    def for_environment(self, name: str) -> Self:
+        """Return the team with a gate or speaker whose weights suit an environment, by its name."""
+        gate, speaker = self.gate, self.speaker
+        if gate is not None and hasattr(gate.policy, "for_environment"):
+            gate = replace(gate, policy=gate.policy.for_environment(name))
+        if speaker is not None:
+            speaker = speaker.for_environment(name)
+        changed = gate is not self.gate or speaker is not self.speaker
+        return replace(self, gate=gate, speaker=speaker) if changed else self
+
     def _check_quantization(self, kind: str) -> None:
         if self.sharing != "lora" and not self.frozen:
             raise SettingError(
@@ -148,7 +176,10 @@ class HFTeam:
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
-        """Cuts text into the model's tokens; environments count budgets with it."""
+        """Cuts text into the tokens of the model that speaks; budgets are counted with it."""
+        if self.speaker is not None:
+            tokenize: Callable[[str], Sequence[str]] = self.speaker.tokenize
+            return tokenize
         from laconic.learners.agents.chat import tokenize_with
 
         return tokenize_with(self.tokenizer)
@@ -168,6 +199,14 @@ class HFTeam:
         if self._run is not None:
             restore(self._run, self.step, policies)
         give_optimizers(policies, optimizers)
+        if self.gate is not None:
+            from laconic.learners.agents.gated import put_gate
+
+            put_gate(self.gate, policies, environment)
+        if self.speaker is not None:
+            from laconic.learners.agents.gated import put_speaker
+
+            put_speaker(self.speaker, policies, environment)
         return policies
 
     def _load_models(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
@@ -234,13 +273,12 @@ class HFTeam:
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
     ) -> HFPolicy:
         from laconic.learners.agents.load import check_sampling, recompute_activations
-        from laconic.learners.agents.policy import HFPolicy
 
         if self.frozen:
             model.requires_grad_(False)
         elif self.gradient_checkpointing:
             recompute_activations(model)
-        policy = HFPolicy(
+        policy = self._kind()(
             model,
             self.tokenizer,
             self.sampling,
@@ -251,6 +289,16 @@ class HFTeam:
         with policy.computing():
             check_sampling(model, self.model, precision.exact)
         return policy
+
+    def _kind(self) -> type[HFPolicy]:
+        """Return the class of the policies."""
+        if self.gate is None and self.speaker is None:
+            from laconic.learners.agents.policy import HFPolicy
+
+            return HFPolicy
+        from laconic.learners.agents.gated import GatedPolicy, GatePolicy
+
+        return GatePolicy if self.gate is None else GatedPolicy
 
     @cached_property
     def _run(self) -> Path | None:

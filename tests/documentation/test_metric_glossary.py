@@ -13,7 +13,7 @@ from places import ROOT, configs
 
 from laconic.extras.analysis.demand_statistics import GLOSSARY as DEMAND
 from laconic.extras.analysis.spread import GLOSSARY as SPREAD
-from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
+from laconic.learners.metrics import GATE, GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
 FLOORS = ("learners", "experiments", "extras")
@@ -28,6 +28,7 @@ SETTINGS = {
     "contrast": ["learner/collect=contrast"],
     "separate": ["agent.sharing=separate"],
     "demand": ["evaluation.demand=2"],
+    "gate": ["agent.gate.speak_informed=0.9"],
 }
 """Settings that bring figures which the methods do not have by themselves."""
 WRITTEN = {"facts_told", "stated", "strict"}
@@ -44,6 +45,7 @@ def explained() -> set[str]:
         ("THINKING", THINKING),
         ("ROLES", ROLES),
         ("SPENDING", SPENDING),
+        ("GATE", GATE),
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         entries |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}

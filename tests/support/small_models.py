@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.task import Benchmark, Score, Split, Style, Task
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 from laconic.learners.agents.tiny.new import build_tokenizer
+from laconic.learners.interfaces import Prompt, SampledReply
 
 SENTENCES = (
     "Anna has 12 apples and 7 pears.",
@@ -270,3 +271,15 @@ def make_writer(make_policy: Callable[..., HFPolicy]) -> Callable[..., HFPolicy]
         return policy
 
     return make
+
+
+class Writer:
+    """Samples one text for all prompts."""
+
+    def __init__(self, policy: HFPolicy, text: str) -> None:
+        self.ids = policy.write(text)
+        self.prompts = 0
+
+    def sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
+        self.prompts += len(prompts)
+        return [SampledReply(self.ids, (-1.0,) * len(self.ids)) for _ in prompts]

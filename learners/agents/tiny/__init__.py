@@ -7,7 +7,7 @@ There is one for each of several environments (`learners.agents.recipes`). They 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, SHIPPED, shipped
@@ -43,17 +43,17 @@ class TinyTeam(HFTeam):
         self.model = self.model or str(SHIPPED)
         super().__post_init__()
 
-    def for_environment(self, name: str) -> TinyTeam:
+    def for_environment(self, name: str) -> Self:
         """Return the team with the weights shipped for an environment, unless `model` names some.
 
         Args:
             name: name of the environment; the weights of `gsm8k` stand in for missing ones.
         """
-        recipe = RECIPES.get(name)
+        team, recipe = super().for_environment(name), RECIPES.get(name)
         if not self._shipped or recipe is None:
-            return self
+            return team
         folder = shipped(name)
-        team = self if folder is None else replace(self, model=str(folder))
+        team = team if folder is None else replace(team, model=str(folder))
         team._training = dict(recipe.training)
         if folder is not None and MAX_REPLY_TOKENS in recipe.settings:
             team._training[MAX_REPLY_TOKENS] = recipe.settings[MAX_REPLY_TOKENS]

@@ -39,7 +39,7 @@ def _listed(key, patterns):
 def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
     assert len(FILES) > 80 and len(ALL) > 300
     # An agent or an environment inside another is judged as one by itself.
-    inner = ("agent.members.solver.", "entries.")
+    inner = ("agent.members.solver.", "agent.speaker.", "entries.")
     plain = [key for key in ALL if not key.startswith(inner)]
     neither = [key for key in plain if not _listed(key, TAKEN) and not _listed(key, TYPED)]
     assert neither == [], "put each on TAKEN or on TYPED of experiments/command_line/trust.py"
@@ -100,6 +100,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
         ),
         *("entries.mine.env.rounds=2", "+entries.mine.layout=team", "engine.start=false"),
         *("agent.members.helper.sampling.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
+        *("+agent@agent.gate.policy=tiny", "agent@agent.speaker=hf", "agent.gate.threshold=0.2"),
         "entries.mine.say='two words'",
     ],
 )

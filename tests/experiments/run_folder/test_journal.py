@@ -9,7 +9,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.run_folder.journal import Journal, as_plain, digest, episode_from
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.interfaces import Reply, Request, Usage
+from laconic.learners.interfaces import GateCall, Reply, Request, Usage
 from laconic.learners.rollout.play import Start
 
 STARTS = [Start(0, "a"), Start(1, "b"), Start(2, "c")]
@@ -20,7 +20,13 @@ REPLY = Reply("two", usage=Usage(10, 2, calls=1, cost=0.5))
 def episode(task, score=1.0):
     turns = (
         Turn("helper_0", 0, "2", (1, 2), (3,), (-0.5,), tokens_said=1, informed=True),
-        Turn("solver_0", 1, "#### 2", cut=True, written="#### 22", usage=Usage(5, 3, 2, 1, 0.25)),
+        Turn(
+            *("solver_0", 1, "#### 2"),
+            cut=True,
+            written="#### 22",
+            usage=Usage(5, 3, 2, 1, 0.25),
+            gate=GateCall(True, 7, 9),
+        ),
     )
     rewards = {"helper_0": (0.1, 1.0), "solver_0": (0.0, 1.0)}
     tokens_said = {"helper_0": 1, "solver_0": 3}
@@ -40,6 +46,11 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     assert [episode.task for episode in again.played] == ["b", "c"]
     assert as_plain(again.episodes[1]) == as_plain(episode("b"))
     assert again.episodes[1].turns[1] == episode("b").turns[1]
+    # An earlier version wrote no gates.
+    plain = as_plain(episode("a"))
+    for turn in plain["turns"]:
+        del turn["gate"]
+    assert episode_from(plain).turns[1] == replace(episode("a").turns[1], gate=None)
     # Token ids stay behind.
     assert again.episodes[1].turns[0].reply_ids == ()
     assert math.isnan(again.episodes[2].score)

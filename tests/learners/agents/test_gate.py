@@ -1,0 +1,94 @@
+"""Settings of a gate, and the teams that they build."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.learners.agents.gate import Gate
+from laconic.learners.agents.gated import GatedPolicy, GatePolicy, ModelGate, ScriptedGate
+from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.mixed import MixedTeam
+from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.agents.recipes import SHIPPED, shipped
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.tiny import TinyTeam
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": 1.5}, "agent.gate.threshold"),
+        ({"speak_informed": -0.1}, "agent.gate.speak_informed"),
+        ({"speak_uninformed": True}, "agent.gate.speak_uninformed"),
+        ({"policy": ScriptedTeam()}, "agent.gate.policy must be a language model"),
+        ({"policy": TinyTeam(sharing="separate")}, "got agent.gate.policy.sharing=separate"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(SettingError, match=message):
+        Gate(**settings)
+
+
+def test_an_unknown_script_is_refused():
+    with pytest.raises(UnknownNameError, match="agent.gate.policy"):
+        Gate(policy="informant")
+
+
+def test_a_gate_has_no_gate_of_its_own():
+    with pytest.raises(SettingError, match="leave one out"):
+        TinyTeam(gate=Gate(), speaker=TinyTeam())
+
+
+def test_a_script_is_no_speaker():
+    with pytest.raises(SettingError, match="agent.speaker must be a language model"):
+        TinyTeam(speaker=ScriptedTeam())
+
+
+def test_without_a_gate_policies_are_of_the_usual_class(saved, make_env):
+    for policy in HFTeam(str(saved)).policies(make_env()).values():
+        assert type(policy) is HFPolicy
+
+
+def test_settings_as_hydra_gives_them_build_a_scripted_gate(saved, make_env):
+    team = HFTeam(str(saved), gate={"speak_uninformed": 0.25})
+    policies = team.policies(make_env())
+    assert len({*policies.values()}) == 1 and isinstance(policies["solver_0"], GatedPolicy)
+    assert policies["solver_0"].gate == ScriptedGate(1.0, 0.25)
+
+
+def test_a_gate_may_have_weights_of_its_own(saved, make_env):
+    team = HFTeam(str(saved), gate={"policy": HFTeam(str(saved)), "threshold": 0.7})
+    policy = team.policies(make_env())["helper_0"]
+    assert isinstance(policy, GatedPolicy) and isinstance(policy.gate, ModelGate)
+    assert policy.gate.threshold == 0.7 and policy.gate.policy.model is not policy.model
+    # Its conversation shows its decisions: as many tokens as silence has, here one.
+    assert policy.gate.policy.sampling.max_reply_tokens == len(policy.write("")) == 1
+
+
+def test_a_speaker_turns_all_policies_into_gates_and_counts_the_tokens(saved, make_env):
+    speaker = HFTeam(str(saved))
+    team = HFTeam(str(saved), sharing="separate", speaker=speaker)
+    policies = team.policies(make_env())
+    assert all(isinstance(policy, GatePolicy) for policy in policies.values())
+    assert len({id(policy) for policy in policies.values()}) == 4
+    assert len({id(policy.speaker) for policy in policies.values()}) == 1
+    assert all(policy.sampling.max_reply_tokens == 1 for policy in policies.values())
+    assert team.tokenize is speaker.tokenize
+
+
+def test_members_of_a_mixed_team_have_gates_of_their_own(saved, make_env):
+    members = {"solver": HFTeam(str(saved)), "helper": HFTeam(str(saved), gate=Gate())}
+    policies = MixedTeam(members).policies(make_env())
+    assert type(policies["solver_0"]) is HFPolicy
+    assert isinstance(policies["helper_2"], GatedPolicy)
+
+
+def test_gate_and_speaker_take_the_weights_shipped_for_the_environment():
+    team = TinyTeam(gate=Gate(TinyTeam())).for_environment("signal")
+    assert team.gate.policy.model == team.model == str(shipped("signal"))
+    team = TinyTeam(speaker=TinyTeam()).for_environment("signal")
+    assert team.speaker.model == team.model == str(shipped("signal"))
+    assert TinyTeam(speaker=TinyTeam()).speaker.model == str(SHIPPED)
+    plain = HFTeam(str(SHIPPED))
+    assert plain.for_environment("signal") is plain
