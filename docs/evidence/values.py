@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from figures import (
     SHORT_SEEDS,
     SHORT_TRAININGS,
@@ -21,7 +23,9 @@ from figures import (
     points,
     share,
 )
-from rows import intervals, read, table, updates
+from rows import HERE, Row, intervals, read, table, updates
+
+from laconic.extras.analysis.prediction import Played, Shape, predict
 
 GAP = {"mean": "gap", "low": "low", "high": "high"}
 """Part of an interval -> its column in the table of cross-play."""
@@ -247,3 +251,33 @@ def short_trained() -> str:
         rows = [read(f"fidelity/{run}_{seed}")[-1] for seed in SHORT_SEEDS]
         parts.append(f"{label}: {percent(over_seeds([row['eval/accuracy'] for row in rows]))}")
     return "; ".join(parts)
+
+
+def voted() -> str:
+    """Return what votes of several solvers were predicted to reach and reached, by cap."""
+    evaluations = [played(row) for row in read("votes")]
+    teams, parts = predict(evaluations), []
+    for team in teams:
+        predicted, measured = percent(asdict(team.predicted)), percent(asdict(team.measured))
+        parts.append(f"cap {team.cap}, {team.fan_in} votes: {predicted}, measured {measured}")
+    beta = next(team.beta for team in teams if team.beta is not None)
+    steepest = max(team.exponent for team in teams)
+    return "; ".join([*parts, f"β = {number(asdict(beta), 2)}, s at most {steepest:.2f}"])
+
+
+def played(row: Row) -> Played:
+    """Return an evaluation of solvers that hear three helpers, from its solved plays by task."""
+    solved = np.array([float(digit) for digit in row["solved"]])
+    votes = row["solvers"]
+    return Played(
+        HERE / row["run"],
+        {"env.information": "split", "env.budget.message": row["cap"]},
+        "solver",
+        (("helper", 3),),
+        3 + votes,
+        Shape(votes, 1, passed=False) if votes > 1 else None,
+        solved,
+        np.full_like(solved, row["plays"]),
+        row["tokens_said"],
+        row["tokens_read"],
+    )
