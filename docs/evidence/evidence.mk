@@ -380,25 +380,19 @@ evidence-votes: .venv/installed  ## votes of the shipped policy, to be predicted
 
 # Voters are taught alone, all from the same untrained weights, by other demonstrations each; then they learn from their vote.
 ELECTED := $(EVIDENCE)/rlccf
-ALONE := env=signal '~env.team.helper' env.rounds=1 env.information=full env.schedule=all threads=1 resume=true
+VOTER := env=signal '~env.team.helper' report=false logger=none resume=true
 evidence-rlccf: SEEDS := 0 1 2
 evidence-rlccf: .venv/installed  ## policies that learn from their vote, without labels (docs/rlccf.md)
-	for seed in $(SEEDS); do for start in "weak 60" "strong 150"; do set -- $$start; \
+	for start in "strong 150" "weak 60"; do set -- $$start; for seed in $(SEEDS); do \
 	  for voter in 0 1 2; do \
-	    $(BIN)/laconic warm-start $(ALONE) agent.seed=0 agent.model_config.hidden=64 agent.model_config.layers=2 train.steps=$$2 \
-	      seed=$$((3 * seed + voter)) evaluation.tasks=500 report=false logger=none hydra.run.dir=$(ELECTED)/$$1/start_$${seed}_$$voter || exit 1; \
+	    $(BIN)/laconic warm-start $(VOTER) env.rounds=1 env.information=full env.schedule=all threads=1 agent.seed=0 \
+	      agent.model_config.hidden=64 agent.model_config.layers=2 train.steps=$$2 seed=$$((3 * seed + voter)) \
+	      hydra.run.dir=$(ELECTED)/$$1/start_$${seed}_$$voter || exit 1; \
 	    mkdir -p $(ELECTED)/$$1/start_$$seed/solver_$$voter; \
 	    cp $(ELECTED)/$$1/start_$${seed}_$$voter/policy/* $(ELECTED)/$$1/start_$$seed/solver_$$voter; \
 	  done; \
-	  for vote in $$([ $$1 = weak ] && echo weighted || echo weighted plain); do \
-	    $(BIN)/laconic train experiment=rlccf env=signal '~env.team.helper' agent.model=$(ELECTED)/$$1/start_$$seed env.reward.price=0 \
-	      learner.collective.vote=$$vote train.steps=30 evaluation.tasks=500 seed=$$seed report=false logger=none resume=true \
-	      hydra.run.dir=$(ELECTED)/$$1/$${vote}_$$seed || exit 1; \
-	    for voter in 0 1 2; do \
-	      $(BIN)/laconic evaluate $(ALONE) agent.model=$(ELECTED)/$$1/$${vote}_$$seed/policy/solver_$$voter evaluation.tasks=500 \
-	        hydra.run.dir=$(ELECTED)/$$1/$${vote}_$$seed/alone_$$voter || exit 1; \
-	    done; \
-	  done; \
+	  $(BIN)/laconic train experiment=rlccf $(VOTER) agent.model=$(ELECTED)/$$1/start_$$seed env.reward.price=0 train.steps=30 \
+	    train.tasks_per_step=8 evaluation.tasks=500 evaluation.transcripts=500 seed=$$seed hydra.run.dir=$(ELECTED)/$$1/$$seed || exit 1; \
 	done; done
 
 # The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
