@@ -20,6 +20,7 @@ from values import (
     entries,
     faithful,
     last,
+    on_gpu,
     quick,
     remedied,
     schemes,
@@ -402,5 +403,15 @@ CLAIMS: Sequence[Claim] = (
         voted,
         "sampled, 200 tasks; one policy of 0.7 M parameters",
         UNTRAINED,
+    ),
+    Claim(
+        "Seven updates of the first recipe fit on a GPU of 24 GB ([recipe](../recipes/gpu_24gb.md))",
+        "`laconic train experiment=recipes/gpu_24gb engine=own`, with the changes of its page",
+        [],
+        "0",
+        on_gpu,
+        "random weights, own engine, on an H200; ranges, not intervals",
+        "own, 3 / 350, always",
+        "GPU_COMMIT",
     ),
 )

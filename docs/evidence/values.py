@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,24 @@ def schemes() -> str:
         wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
         tokens = number(compared(wordy["team"], "tokens_said"))
         parts.append(f"{size} x {size}, told every step: {tokens} tokens")
+    return "; ".join(parts)
+
+
+def on_gpu() -> str:
+    """Return what an update of the first recipe takes on a GPU: medians and ranges."""
+    # The first update has no advantage, so it trains nothing.
+    rows = table("gpu/recipe")[1:]
+    parts = []
+    for key, label in (
+        ("sampling_seconds", "s of sampling"),
+        ("training_seconds", "s of training"),
+        ("trained_tokens_per_second", "trained tokens/s"),
+        ("peak_gigabytes", "GB"),
+    ):
+        values = [float(row[key]) for row in rows]
+        digits = 0 if max(values) > 100 else 1
+        low, middle, high = (f"{v:,.{digits}f}" for v in (min(values), median(values), max(values)))
+        parts.append(f"{middle} [{low}, {high}] {label}")
     return "; ".join(parts)
 
 
