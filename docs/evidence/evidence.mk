@@ -34,7 +34,7 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 	done
 
 # What keeps silence from dying out.
-evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/results/extinction.md)
+evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/results/former_price.md)
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
 	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner/advantages=group learner.advantages.eps=1e-4" \
 	    "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
@@ -52,7 +52,7 @@ ROOM := $(SPORTS_ROOM) learner.microbatch_tokens=4096
 # more answers are bare, until those are right as well; FROM=start goes without them.
 ONCE := train.tasks_per_step=16 train.group_size=1
 SPORTS_FROM = $(or $(FROM),bare)
-evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/results/sports.md)
+evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/results/former_price.md)
 	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
 	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
 	$(START) env=sports $(ROOM) train.steps=40 seed=1 hydra.run.dir=$(SPORTS)/second agent.model=$(SPORTS)/first/policy \
@@ -84,20 +84,20 @@ evidence-math-start: .venv/installed smollm2
 	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
 	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated math (docs/results/math.md)
+evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated math (docs/results/former_price.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=$(or $(UPDATES),60) \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
-evidence-balance: evidence-math-start  ## silence on balance and without, from the start of evidence-math (docs/results/extinction.md)
+evidence-balance: evidence-math-start  ## silence on balance and without, from the start of evidence-math (docs/results/former_price.md)
 	for seed in $(SEEDS); do for balance in true false; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
 	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
 	done; done
 
-evidence-own-best: evidence-math-start  ## its own best episodes imitated, from the start of evidence-math (docs/results/own_best.md)
+evidence-own-best: evidence-math-start  ## its own best episodes imitated, from the start of evidence-math (docs/results/former_price.md)
 	for seed in $(SEEDS); do for rate in 1e-4 2e-5; do \
 	  $(subst $(SILENCES),,$(START)) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
 	    learner.microbatch_tokens=2048 optimizer.lr=$$rate agent.model=$(MATH)/start/policy seed=$$seed hydra.run.dir=$(EVIDENCE)/own_best/$$rate/$$seed || exit 1; \
@@ -131,7 +131,7 @@ evidence-harder-wordy: evidence-harder-wordings
 evidence-harder-sums: evidence-instructed
 	$(START) $(SILENT) train.steps=90 optimizer.lr=3e-4 seed=6 hydra.run.dir=$(HARDER)/sums agent.model=$(TOLD)/instructed/policy \
 	  learner.collect.teacher.calculated=0.5 learner.collect.teacher.terse=0.1
-evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/results/levels_starts.md)
+evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/results/former_price.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
 	    agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
@@ -150,7 +150,7 @@ SMALL := $(EVIDENCE)/small
 SMALL_WORLD := env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 env.budget.message=192 env.budget.episode=768 \
   agent.sampling.max_reply_tokens=193 threads=1 resume=true
 evidence-small: SEEDS := 1 2 3 4 5
-evidence-small: .venv/installed  ## the small policy on harder worlds (docs/results/small.md)
+evidence-small: .venv/installed  ## the small policy on harder worlds (docs/results/former_price.md)
 	$(BIN)/laconic warm-start $(SMALL_WORLD) agent.model=learners/agents/tiny optimizer=muon optimizer.lr=6e-3 train.steps=1500 \
 	  train.tasks_per_step=64 train.group_size=1 learner.decay=cosine learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 hydra.run.dir=$(SMALL)/start
@@ -160,7 +160,7 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/resu
 	done
 
 # The same from a weaker start, under a price that is always charged.
-evidence-small-first: .venv/installed  ## the small policy collapses from a weak start (docs/results/small.md)
+evidence-small-first: .venv/installed  ## the small policy collapses from a weak start (docs/results/former_price.md)
 	for part in "first 1000 0.3" "start 1400 0.2 learner.decay=cosine seed=1 agent.model=$(SMALL)/first/first/policy"; do set -- $$part; \
 	  folder=$$1 steps=$$2 others=$$3; shift 3; \
 	  $(BIN)/laconic warm-start env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
@@ -171,31 +171,12 @@ evidence-small-first: .venv/installed  ## the small policy collapses from a weak
 	$(BIN)/laconic train env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
 	  evaluation.tasks=500 agent.model=$(SMALL)/first/start/policy env.reward.price=0.1 hydra.run.dir=$(SMALL)/first/0
 
-# SmolLM2 from the first part of mathematics' start: levels 2 and 3, then level 2 alone.
-evidence-harder-mathematics: evidence-math-start  ## SmolLM2 learns gsm8k's levels 2 and 3 by imitation
-	$(START) env=gsm8k 'env.generator.level=[2,3]' $(WIDE) train.steps=60 seed=0 agent.model=$(MATH)/start/policy \
-	  learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	  learner.collect.others=0.8 hydra.run.dir=$(HARDER)/mathematics/first
-	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=90 optimizer.lr=2e-4 train.evaluate_every=45 seed=1 \
-	  agent.model=$(HARDER)/mathematics/first/policy learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 \
-	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.15 \
-	  hydra.run.dir=$(HARDER)/mathematics/second
-
-# The helpers of each trained team beside the solver of the start.
-evidence-harder-swap: evidence-harder  ## trained helpers beside an untrained solver on gsm8k's levels 1 to 3 (docs/results/levels_starts.md)
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic evaluate env=gsm8k 'env.generator.level=[1,3]' agent=mixed agent@agent.members.solver=smollm2 \
-	    agent@agent.members.helper=smollm2 agent.members.helper.model=$(HARDER)/from_$(HARDER_FROM)/$$seed/policy \
-	    agent.members.solver.model=$(HARDER)/$(HARDER_FROM)/policy env.instructions=brief evaluation.tasks=500 evaluation.batch=64 \
-	    threads=1 resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/swap_helpers/$$seed || exit 1; \
-	done
-
 # Rows of others, from the start of evidence-harder that knows silence.
 ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.sampling.max_reply_tokens=129
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
 STRATEGYQA := $(EVIDENCE)/strategyqa
 FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
-evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/results/strategyqa.md)
+evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/results/former_price.md)
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=50 seed=0 hydra.run.dir=$(STRATEGYQA)/second agent.model=$(HARDER)/silence/policy
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
 	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
@@ -210,7 +191,7 @@ evidence-strategyqa-demand: evidence-strategyqa
 	  evaluation.tasks=100 demand.span=0 hydra.run.dir=$(STRATEGYQA)/demand
 
 # The first start, taught on these rows alone, and its one training.
-evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 on StrategyQA from the first start (docs/results/strategyqa.md)
+evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 on StrategyQA from the first start (docs/results/former_price.md)
 	$(START) $(FACTS) $(ROWS_ROOM) train.steps=60 learner.microbatch_tokens=4096 learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 hydra.run.dir=$(STRATEGYQA)/first/start
 	$(BIN)/laconic train experiment=pretrained $(FACTS) $(ROWS_ROOM) learner.microbatch_tokens=4096 evaluation.tasks=8 train.steps=30 \
@@ -218,7 +199,7 @@ evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 o
 
 GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
 PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
-evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/results/gsm8k_rows.md)
+evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/results/former_price.md)
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
 	for seed in $(SEEDS); do \
@@ -227,7 +208,7 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	done
 
 # The first start, taught from that of mathematics, and its one training.
-evidence-gsm8k-rows-first: have-gsm8k evidence-math-start  ## SmolLM2 on GSM8K's problems from the first start (docs/results/gsm8k_rows.md)
+evidence-gsm8k-rows-first: have-gsm8k evidence-math-start  ## SmolLM2 on GSM8K's problems from the first start (docs/results/former_price.md)
 	$(START) $(PROBLEMS) $(LONG) agent.model=$(MATH)/start/policy train.steps=30 learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 seed=0 hydra.run.dir=$(GSM8K_ROWS)/first/first
 	$(START) $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/first/policy train.steps=12 evaluation.tasks=32 evaluation.batch=32 \
@@ -284,7 +265,7 @@ told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 env.instructions=short age
 evidence-instructed: .venv/installed smollm2
 	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
 	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
-evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in words to be brief (docs/results/told.md)
+evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in words to be brief (docs/results/former_price.md)
 	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=20 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
 	  learner.collect.teacher.silent_uninformed=0.3 learner.collect.others=1 evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_sports
 	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
@@ -297,7 +278,7 @@ evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in 
 	$(call told,$(FACTS),$(ROWS_ROOM),instructed_strategyqa,strategyqa)
 	$(call told,$(PROBLEMS),$(ROWS_ROOM),instructed_gsm8k_rows,gsm8k_rows)
 
-evidence-told-math: evidence-math-start  ## the same on mathematics, from its start (docs/results/told.md)
+evidence-told-math: evidence-math-start  ## the same on mathematics, from its start (docs/results/former_price.md)
 	$(INSTRUCTED) $(TWO) env.tasks=100000 $(NARROW) train.steps=16 optimizer.lr=1e-4 seed=2 agent.model=$(MATH)/start/policy \
 	  learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 learner.microbatch_tokens=2048 \
 	  hydra.run.dir=$(TOLD)/instructed_math

@@ -12,15 +12,12 @@ from scipy.stats import t
 Cells: TypeAlias = list[str]
 COLUMNS = {
     "accuracy": "accuracy",
-    "silence_rate": "silent, all turns",
     "score": "score",
     "tokens_said": "tokens said",
-    "tokens_said/solver": "of which the solver's",
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
 }
 USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
-SOLVERS = (*USUAL[:2], "tokens_said/solver", *USUAL[2:])
 PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
 
 
@@ -124,66 +121,34 @@ def series(folder: str, name: str, *numbers: int, kind: str = "_evaluation") -> 
     return {f"seed {seed}": f"{folder}/{name}_{seed}{kind}" for seed in numbers}
 
 
-def controls(folder: str, entries: Mapping[str, str], kind: str = "") -> list[Cells]:
-    """Return teams and controls of one comparison, beside the start task by task."""
-    pairs = {row["entry"]: row for row in table(f"{folder}/{kind}coordination")}
-    shown = {row["entry"]: row for row in table(f"{folder}/{kind}comparison")}
-    lines = [["", "accuracy", "tokens said", "tokens read", "tasks broken, mended"]]
-    for entry, label in entries.items():
-        pair = f"{pairs[entry]['broken']}, {pairs[entry]['fixed']}" if entry != "start" else ""
-        figures = [compared(shown[entry], name) for name in ("accuracy", *READ)]
-        lines.append([label, percent(figures[0]), *(number(one) for one in figures[1:]), pair])
+def controls(worlds: Mapping[str, tuple[str, str]], forms: Mapping[str, str]) -> list[Cells]:
+    """Return accuracy and tokens of each form of team in each world; empty where it did not play.
+
+    Args:
+        worlds: label -> comparison, and its entry that is a trained team.
+        forms: entry of the comparisons, or "trained" -> label.
+    """
+    played = {
+        label: {row["entry"]: row for row in table(name)} for label, (name, _) in worlds.items()
+    }
+    for label, (_, entry) in worlds.items():
+        played[label]["trained"] = played[label][entry]
+    lines = [["", *worlds]]
+    for form, text in forms.items():
+        lines.append([text, *(compared_cell(rows.get(form)) for rows in played.values())])
     return lines
 
 
-READ = ("tokens_said", "tokens_read")
+def compared_cell(row: Mapping[str, str] | None) -> str:
+    """Return accuracy and tokens of one entry of a comparison, one below the other."""
+    if row is None:
+        return ""
+    return f"{percent(compared(row, 'accuracy'))}<br>{number(compared(row, 'tokens_said'))}"
 
 
 def compared(row: Mapping[str, str], metric: str) -> dict[str, float]:
     """Return a figure of a comparison."""
     return {key: float(row[f"{metric}_{key}"]) for key in ("mean", "low", "high")}
-
-
-def windows(run: str, metric: str, width: int) -> str:
-    """Return the means over windows of updates of what rollouts measured."""
-    values = [row.get(f"train/{metric}") for row in updates(run)]
-    parts = [values[first : first + width] for first in range(0, len(values), width)]
-    means = [fmean(value for value in part if value is not None) for part in parts]
-    if metric == "tokens_said":
-        return " ".join(f"{mean:.0f}" for mean in means)
-    return " ".join(f"{mean:.2f}".removeprefix("0") for mean in means)
-
-
-def sampled(runs: Mapping[str, str], width: int, columns: Sequence[str] = USUAL) -> list[Cells]:
-    """Return what sampled rollouts did in the course of trainings, means over windows."""
-    names = {**COLUMNS, "accuracy": "solved"}
-    lines = [["", "updates", *(names[name] for name in columns)]]
-    for label, run in runs.items():
-        cells = [windows(run, name, width) for name in columns]
-        lines.append([label, str(len(updates(run))), *cells])
-    return lines
-
-
-def remedies() -> list[Cells]:
-    """Return what was done about extinction, means of three seeds."""
-    done = {
-        "none": "nothing (`learner.balance_silence=false`)",
-        "balance": "silence on balance",
-        "silence": "balance, `learner.credit=silence`",
-        "shapley": "balance, `learner.credit=shapley`",
-        "accuracy_floor": "balance, no price until 90 % are solved",
-        "ramp": "balance, a price that rises from 0",
-        "epsilon": "balance, `learner.advantages.eps=1e-4`",
-        "apart": "balance, a start that tells the two silences apart",
-    }
-    head = ["", "silent with nothing useful, update 1", "updates 4 to 6"]
-    lines = [[*head, "spoke with something useful", "solved", "tokens said"]]
-    for name, label in done.items():
-        runs = [updates(f"extinction/{name}_{seed}") for seed in (1, 2, 3)]
-        cells = [extinct(runs, "silent_if_uninformed", 0, 1)]
-        cells += [extinct(runs, metric, 3, 6) for metric in (*USUAL[2:], "accuracy", "tokens_said")]
-        lines.append([label, *cells])
-    return lines
 
 
 def extinct(runs: Sequence[Sequence[Mapping[str, float]]], metric: str, *span: int) -> str:
@@ -192,52 +157,6 @@ def extinct(runs: Sequence[Sequence[Mapping[str, float]]], metric: str, *span: i
     if metric == "tokens_said":
         return " ".join(f"{mean:.0f}" for mean in means)
     return " ".join(f"{mean:.2f}".removeprefix("0") for mean in means)
-
-
-def balance() -> list[Cells]:
-    """Return trainings with silence on balance and without, in pairs."""
-    start = "math/second_start_evaluation"
-    runs = {
-        f"seed {seed} {how}": f"math/balance_{how}_{seed}_evaluation"
-        for seed in (2, 3, 4)
-        for how in ("with", "without")
-    }
-    lines = trained(start, runs, summary=False)
-    rolled = [windows(run.removesuffix("_evaluation"), USUAL[2], 5) for run in runs.values()]
-    column = ["silent when sampled, means of five updates", "", *rolled]
-    return [[*line, cells] for line, cells in zip(lines, column, strict=True)]
-
-
-def told() -> list[Cells]:
-    """Return teams before and after they were told to be brief."""
-    worlds = {
-        "gsm8k": "told/gsm8k_",
-        "gsm8k, levels 1 to 3": "told/gsm8k_harder_",
-        "Sports Understanding": "told/sports_",
-        "mathematics": "math/told_",
-        "StrategyQA's rows": "told/strategyqa_",
-        "GSM8K's problems": "told/gsm8k_rows_",
-    }
-    head = ["", "accuracy", "told", "points", "tokens said", "told", "of the team's tokens"]
-    lines = [[*head, "silent with nothing useful, %", "spoke with something useful, %"]]
-    for label, name in worlds.items():
-        plain, asked = table(f"{name}comparison")
-        pair = table(f"{name}coordination")[1]
-        change = {key: 100 * float(pair[f"gain{end}"]) for key, end in ENDS.items()}
-        ratio = {key: float(pair[f"tokens_ratio{end}"]) for key, end in ENDS.items()}
-        both = [percent(compared(row, "accuracy")) for row in (plain, asked)]
-        said = [number(compared(row, "tokens_said")) for row in (plain, asked)]
-        spoke = [
-            ", ".join(f"{100 * float(row[f'{metric}_mean']):.1f}" for row in (plain, asked))
-            if plain[f"{metric}_mean"]
-            else "unknown"
-            for metric in (f"{USUAL[2]}", f"{USUAL[3]}")
-        ]
-        lines.append([label, *both, number(change), *said, number(ratio, 3), *spoke])
-    return lines
-
-
-ENDS = {"mean": "", "low": "_low", "high": "_high"}
 
 
 def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[Cells]:
@@ -285,36 +204,6 @@ def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
 def plain(metric: str, mean: float) -> str:
     """Return a mean without an interval."""
     return f"{100 * mean:.1f} %" if metric in PERCENT else f"{mean:.1f}"
-
-
-def facts() -> list[Cells]:
-    """Return how often StrategyQA's helpers told their useful facts word for word."""
-    names = {
-        "second start": "second_start",
-        "seed 1 from it": "solved_1",
-        "start with bare answers": "bare_start",
-        "seed 1": "bare_1",
-        "seed 2": "bare_2",
-        "seed 3": "bare_3",
-    }
-    known = {row["run"]: row for row in table("facts_told")}
-    lines = [["", *(COLUMNS[name] for name in USUAL), "useful facts told word for word"]]
-    for label, name in names.items():
-        figures = intervals(f"strategyqa/{name}_evaluation")
-        row = known[f"strategyqa/{name}"]
-        ends = zip(("mean", "low", "high"), ("facts_told", "low", "high"), strict=True)
-        word = percent({key: float(row[column]) for key, column in ends})
-        lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL), word])
-    return lines
-
-
-def real(name: str) -> list[Cells]:
-    """Return what Sports teams solve on real sentences, whose answers they cannot know."""
-    lines = [["", COLUMNS["accuracy"], COLUMNS["tokens_said"]]]
-    for label, run in {"start": "start", "seed 7": "7", "seed 8": "8"}.items():
-        figures = intervals(name.format(run))
-        lines.append([label, *(cell(metric, figures[metric]) for metric in USUAL[:2])])
-    return lines
 
 
 CREDITS = ("own", "team", "group", "silence", "shapley", "c3", "value")

@@ -46,46 +46,6 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         "gsm8k_level1",
         [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
     ),
-    "sports_pretrained": ("sports", seeds(1, 2, 3)),
-    "sports_at_once": (
-        "sports",
-        [*seeds(7, 8, 9, run="at_once"), {"at_once_4": "seed 4, before"}],
-    ),
-    "math_pretrained": ("math", seeds(1, 2, 3)),
-    "math_third_start": ("math", seeds(3, 4, 5, 6, run="third_start_gspo")),
-    "balance_pretrained": (
-        "math",
-        [
-            {"balance_with_2": "seed 2", "balance_without_2": "seed 2 without"},
-            {"balance_with_3": "seed 3", "balance_without_3": "seed 3 without"},
-            {"balance_with_4": "seed 4", "balance_without_4": "seed 4 without"},
-        ],
-    ),
-    "harder_pretrained": (
-        "gsm8k_harder",
-        [
-            {"levels_1_to_3_own_0": "always"},
-            {"levels_1_to_3_silence_0": "always, silence"},
-            {"levels_1_to_3_solved_4": "solved, 4"},
-            {"levels_1_to_3_solved_5": "solved, 5"},
-            {"levels_1_to_3_solved_6": "solved, 6"},
-        ],
-    ),
-    "harder_wordy": ("gsm8k_harder", seeds(13, 14, 15, run="wordy")),
-    "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
-    "strategyqa_rows": (
-        "strategyqa",
-        [{"price_0.5": "price 0.5"}, {"price_0.1": "price 0.1"}],
-    ),
-    "strategyqa_solved": (
-        "strategyqa",
-        [
-            {"solved_1": "no bare answers"},
-            {"bare_1": "bare, 1"},
-            {"bare_2": "bare, 2"},
-            {"bare_3": "bare, 3"},
-        ],
-    ),
 }
 """Picture -> folder and runs of teams with `split` information."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
@@ -93,15 +53,6 @@ AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
     "tldr": ("real posts", 2.98, [*seeds(2, 3, 4), {"seed_1": "seed 1, half the rate"}]),
 }
 """Folder -> title, highest score, and the runs."""
-REMEDIES: Mapping[str, str] = {
-    "none": "nothing",
-    "balance": "balance",
-    "epsilon": "eps 1e-4",
-    "accuracy_floor": "price waits",
-    "silence": "credit of silence",
-    "apart": "another start",
-}
-"""Run of the folder `extinction` -> its remedy against extinction."""
 READ_ON_A_PHONE = 11
 """Font size of a picture that stands alone, points."""
 Place: TypeAlias = tuple[Interval, Interval]
@@ -135,16 +86,6 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
     """Draw accuracy, tokens and silence of a team."""
     for axes, metric in zip(panels, METRICS, strict=True):
         lines(axes, folder, runs, metric, width=WINDOW)
-    name_panels(panels)
-
-
-def remedies(*panels: Axes) -> None:
-    """Draw the remedies against extinction, means of three seeds."""
-    for axes, metric in zip(panels, METRICS, strict=True):
-        for color, (run, name) in zip(PALETTE, REMEDIES.items(), strict=False):
-            values = [series("extinction", f"{run}_{seed}", metric) for seed in (1, 2, 3)]
-            axes.plot(range(1, 7), np.nanmean(values, axis=0), color=color, label=name)
-        axes.set(xlabel="update")
     name_panels(panels)
 
 
@@ -261,8 +202,7 @@ def named() -> set[str]:
     works = {
         f"{folder}/{run}" for folder, work in AUTHORS.items() for one in work[2] for run in one
     }
-    tries = {f"extinction/{name}_{seed}" for name in REMEDIES for seed in (1, 2, 3)}
-    return teams | works | tries | {f"coop_humaneval/best_{seed}" for seed in (2, 3, 4)}
+    return teams | works | {f"coop_humaneval/best_{seed}" for seed in (2, 3, 4)}
 
 
 def main() -> None:
@@ -271,8 +211,6 @@ def main() -> None:
     for name, (folder, runs) in TEAMS.items():
         picture = draw(7.6, 6, len(METRICS), partial(team, folder, runs), rows=2)
         (PICTURES / f"{name}.png").write_bytes(picture)
-    picture = draw(7.6, 6, len(METRICS), remedies, rows=2)
-    (PICTURES / "extinction_remedies.png").write_bytes(picture)
     picture = draw(10, 3.6, len(AUTHORS), authors)
     (PICTURES / "coop_pretrained.png").write_bytes(picture)
     picture = draw(8, 3.2, 2, programs)

@@ -22,9 +22,6 @@ from rows import HERE, provenance, read
 from laconic.experiments.report import PAGE, write_report
 
 REPORTS = HERE / "reports"
-LEVELS = "env.generator.level=[1,3]"
-SOLVED = ("experiment=pretrained", "env=gsm8k", LEVELS, "env.reward.when=solved")
-TWO = ("experiment=pretrained", "env=math", "env.generator.subjects=[algebra,geometry]")
 
 
 @dataclass(frozen=True)
@@ -50,71 +47,6 @@ SERIES: Mapping[str, Series] = {
         (1, 2, 3),
         ("experiment=pretrained", "env=gsm8k"),
     ),
-    "gsm8k_apart": Series(
-        "gsm8k_level1/apart_start_evaluation",
-        "gsm8k_level1/apart_{}",
-        (1, 2, 3),
-        ("experiment=pretrained", "env=gsm8k"),
-    ),
-    "sports": Series(
-        "sports/start_evaluation",
-        "sports/seed_{}",
-        (1, 2, 3),
-        ("experiment=pretrained", "env=sports"),
-    ),
-    "sports_at_once": Series(
-        "sports/at_once_start_evaluation",
-        "sports/at_once_{}",
-        (7, 8, 9),
-        ("experiment=pretrained", "env=sports"),
-    ),
-    "math": Series("math/start_evaluation", "math/seed_{}", (1, 2, 3), TWO),
-    "math_third_start": Series(
-        "math/third_start_evaluation", "math/third_start_gspo_{}", (3, 4, 5, 6), TWO
-    ),
-    "math_own_best": Series(
-        "math/third_start_evaluation",
-        "math/third_start_own_best_slow_{}",
-        (3, 4, 5),
-        ("experiment=warm_start", *TWO[1:], "learner/collect=own_best", "optimizer.lr=2e-5"),
-    ),
-    "gsm8k_harder": Series(
-        "gsm8k_harder/levels_1_to_3_start_500_evaluation",
-        "gsm8k_harder/levels_1_to_3_solved_{}",
-        (4, 5, 6),
-        SOLVED,
-    ),
-    "gsm8k_harder_silence": Series(
-        "gsm8k_harder/knows_silence_start_500_evaluation",
-        "gsm8k_harder/knows_silence_{}",
-        (4, 5, 6),
-        SOLVED,
-    ),
-    "gsm8k_harder_wordings": Series(
-        "gsm8k_harder/two_wordings_start_500_evaluation",
-        "gsm8k_harder/two_wordings_{}",
-        (7, 8, 9),
-        SOLVED,
-    ),
-    "gsm8k_harder_wordy": Series(
-        "gsm8k_harder/wordy_start_500_evaluation", "gsm8k_harder/wordy_{}", (13, 14, 15), SOLVED
-    ),
-    "gsm8k_harder_sums": Series(
-        "gsm8k_harder/sums_start_500_evaluation", "gsm8k_harder/sums_{}", (16, 18), SOLVED
-    ),
-    "strategyqa": Series(
-        "strategyqa/bare_start_evaluation",
-        "strategyqa/bare_{}",
-        (1, 2, 3),
-        ("experiment=pretrained", "env=strategyqa", "env.reward.when=solved"),
-    ),
-    "gsm8k_rows": Series(
-        "gsm8k_rows/second_start_500_evaluation",
-        "gsm8k_rows/solved_{}",
-        (1, 2, 3),
-        ("experiment=pretrained", "env=gsm8k", "env.source=<rows>", "env.reward.when=solved"),
-        "{}_500_evaluation",
-    ),
     "coop_humaneval": Series(
         "coop_humaneval/best_start_greedy_evaluation",
         "coop_humaneval/best_{}",
@@ -127,12 +59,6 @@ SERIES: Mapping[str, Series] = {
         "tldr/seed_{}",
         (2, 3, 4),
         ("env=tldr", "env.source=<rows>", "learner=magrpo"),
-    ),
-    "small_harder": Series(
-        "harder/shipped_start_500_evaluation",
-        "harder/solved_{}",
-        (1, 2, 3, 4, 5),
-        ("env=gsm8k", "env.generator.level=[2,3]", "env.reward.when=solved"),
     ),
 }
 """Report -> its runs; docs/results/ names their agents."""

@@ -39,8 +39,7 @@ def test_every_table_stands_on_one_page_and_holds_figures():
 def test_every_page_has_a_claim_and_every_claim_has_a_page():
     links = set(re.findall(r"\(([\w/.]+\.md)\)", " ".join(claim.text for claim in CLAIMS.CLAIMS)))
     inside = {link for link in links if not link.startswith("../")}
-    # The controls of harder tasks repeat a claim of the controls.
-    assert inside == set(PAGES) - {"index.md", "controls_harder.md"}
+    assert inside == set(PAGES) - {"index.md"}
     for link in links:
         assert (RESULTS.PAGES / link).resolve().exists(), link
 
@@ -60,7 +59,7 @@ def test_a_page_has_the_form_of_all_pages(name):
     places = [page.find(f"**{part}**") for part in parts]
     assert -1 not in places and places == sorted(places)
     assert "```sh\n" in page
-    assert "credit" in page.lower() or name == "told.md"
+    assert "credit" in page.lower()
 
 
 def test_pages_under_the_former_price_say_so_at_the_top():
@@ -68,13 +67,12 @@ def test_pages_under_the_former_price_say_so_at_the_top():
     former = {claim.text for claim in CLAIMS.CLAIMS if claim.rate not in free}
     names = {name for name in PAGES if any(f"({name})" in text for text in former)}
     marked = {name for name, page in PAGES.items() if "Made under the former price" in page[:300]}
-    assert marked == names | {"controls_harder.md"}
-    assert len(marked) >= 10
+    assert marked == names == {"former_price.md", "gsm8k.md", "controls.md"}
 
 
 def test_gspo_is_named_only_where_a_ratio_acted():
     naming = {name for name, page in PAGES.items() if "GSPO" in page}
-    assert naming == {"index.md", "levels_default.md", "quickstart.md", "small.md"}
+    assert naming == {"former_price.md", "levels_default.md", "quickstart.md"}
     small = [f"harder/solved_{seed}" for seed in range(1, 6)]
     for run in (*small, *(f"gsm8k_harder/default_{seed}" for seed in range(3))):
         assert max(row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)) > 1.1
@@ -110,8 +108,10 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     used = {"provenance", *pictures.named(), *reports.named()}
     used |= {run for claim in CLAIMS.CLAIMS for run in claim.runs}
     read, table = ROWS.read.__wrapped__, ROWS.table.__wrapped__
-    for module in map(importlib.import_module, ("rows", "figures", "values")):
-        monkeypatch.setattr(module, "read", lambda name: used.add(name) or read(name))
+    for module in map(importlib.import_module, ("rows", "figures", "values", "former")):
+        monkeypatch.setattr(
+            module, "read", lambda name: used.add(name) or read(name), raising=False
+        )
         monkeypatch.setattr(module, "table", lambda name: used.add(name) or table(name))
     for make in RESULTS.TABLES.values():
         assert make()
