@@ -212,8 +212,9 @@ def render(page: str) -> str:
         f"{markdown(one_policy())}\n"
         "## Yardstick\n\n"
         "`make evidence-yardstick` compares six teams on the same tasks, each figure in its tokens"
-        f" said. 95 % intervals over tasks. {floors()} One agent with all facts is the shipped policy, which never saw them"
-        " together. The script is written for questions, not for pairs of authors.\n\n"
+        f" said. 95 % intervals over tasks. {floors()} One agent with all facts is the shipped"
+        " policy, which never saw them together. The script is written for questions, not for pairs"
+        " of authors.\n\n"
         f"{markdown(yardstick())}"
     )
 
