@@ -364,17 +364,18 @@ ELECTED := $(EVIDENCE)/rlccf
 VOTER := env=signal '~env.team.helper' report=false logger=none resume=true
 evidence-rlccf: SEEDS := 0 1 2
 evidence-rlccf: .venv/installed  ## policies that learn from their vote, without labels (docs/rlccf.md)
-	for start in "strong 150" "weak 60"; do set -- $$start; for seed in $(SEEDS); do \
+	for start in "strong 150" "weak 60"; do set -- $$start; \
 	  for voter in 0 1 2; do \
-	    $(BIN)/laconic warm-start $(VOTER) env.rounds=1 env.information=full env.schedule=all threads=1 agent.seed=0 \
-	      agent.model_config.hidden=64 agent.model_config.layers=2 train.steps=$$2 seed=$$((3 * seed + voter)) \
-	      hydra.run.dir=$(ELECTED)/$$1/start_$${seed}_$$voter || exit 1; \
-	    mkdir -p $(ELECTED)/$$1/start_$$seed/solver_$$voter; \
-	    cp $(ELECTED)/$$1/start_$${seed}_$$voter/policy/* $(ELECTED)/$$1/start_$$seed/solver_$$voter; \
+	    $(BIN)/laconic warm-start $(VOTER) env.rounds=1 env.information=full env.schedule=all threads=1 agent.seed=0 seed=$$voter \
+	      agent.model_config.hidden=64 agent.model_config.layers=2 train.steps=$$2 hydra.run.dir=$(ELECTED)/$$1/start_$$voter || exit 1; \
+	    mkdir -p $(ELECTED)/$$1/start/solver_$$voter; \
+	    cp $(ELECTED)/$$1/start_$$voter/policy/* $(ELECTED)/$$1/start/solver_$$voter; \
 	  done; \
-	  $(BIN)/laconic train experiment=rlccf $(VOTER) agent.model=$(ELECTED)/$$1/start_$$seed env.reward.price=0 train.steps=30 \
-	    train.tasks_per_step=8 evaluation.tasks=500 evaluation.transcripts=500 seed=$$seed hydra.run.dir=$(ELECTED)/$$1/$$seed || exit 1; \
-	done; done
+	  for seed in $(SEEDS); do \
+	    $(BIN)/laconic train experiment=rlccf $(VOTER) agent.model=$(ELECTED)/$$1/start env.reward.price=0 train.steps=30 \
+	      train.tasks_per_step=8 evaluation.tasks=300 evaluation.transcripts=300 seed=$$seed hydra.run.dir=$(ELECTED)/$$1/$$seed || exit 1; \
+	  done; \
+	done
 
 # The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
 WORDLESS := $(EVIDENCE)/commons_silent
