@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task, named_tasks
@@ -26,7 +26,8 @@ from laconic.learners.advantages.collective import (
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
 from laconic.learners.interfaces import Policy
-from laconic.learners.prices.schedule import Price
+from laconic.learners.prices.schedule import PassRate
+from laconic.learners.prices.steering import AccuracyFloor
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
 from laconic.learners.rollout.play import collect as play_groups
 from laconic.learners.rollout.runner import Start
@@ -75,10 +76,10 @@ class CollectiveLearner(GroupLearner):
             )
         ballots = Ballots(collective or Collective())
         super().__init__(policies, optimizer, collect=ballots, charge_power=0.0, **common)
-        if type(self.price).observe is not Price.observe:
+        if isinstance(self.price, PassRate | AccuracyFloor):
             raise SettingError(
                 f"learner/price ({type(self.price).__name__}) follows the solved episodes, which"
-                " takes reference answers; set learner/price=fixed or learner/price=ramp"
+                " takes reference answers; set learner/price=fixed, ramp or target_tokens"
             )
         own = len(policies) != 1 and all(len(trainer.agents) == 1 for trainer in self._trainers)
         check_separate(
@@ -92,6 +93,8 @@ class CollectiveLearner(GroupLearner):
 class Ballots(Collector):
     """Plays independent episodes, and pays every agent for the elected answer."""
 
+    credit: ClassVar[str] = "own"  # type: ignore[misc]
+    """Credit that the learner must use: what others earn is no pay of an agent's own answer."""
     collective: Collective = field(default_factory=Collective)
     """Vote."""
 
@@ -142,10 +145,11 @@ class Ballots(Collector):
 
 def grade_alone(benchmark: Benchmark, task: Task, episode: Episode) -> dict[str, Score]:
     """Grade the answer of each agent by itself; silence has none."""
-    said = dict.fromkeys(episode.rewards, "") | {turn.agent: turn.message for turn in episode.turns}
+    messages = dict.fromkeys(episode.rewards, "")
+    messages |= {turn.agent: turn.message for turn in episode.turns}
     return {
         agent: benchmark.score(task, {agent: message} if message else {})
-        for agent, message in said.items()
+        for agent, message in messages.items()
     }
 
 

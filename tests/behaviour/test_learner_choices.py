@@ -76,7 +76,7 @@ BAD = [
     ([*VOTERS, "env.reward.when=solved"], ["set env.reward.when=always"]),
     ([*VOTERS, "learner.charge_power=2"], ["takes reference answers", "got 2"]),
     ([*VOTERS, "learner/collect=contrast"], ["(Contrast)", "learner/collect=null"]),
-    ([*VOTERS, "learner/price=target_tokens"], ["set learner/price=fixed"]),
+    ([*VOTERS, "learner/price=accuracy_floor"], ["set learner/price=fixed"]),
     (["learner=mc_grpo", "learner.collect.episodes=0"], ["collect.episodes", "got 0"]),
     (["learner=sdpo", "learner.unit=episode"], ["learner.unit must be 'reply'", "got 'episode'"]),
     (["learner=sdpo", "learner.follow_up=outcome"], ["env.information=split", "next_round"]),

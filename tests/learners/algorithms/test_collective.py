@@ -281,6 +281,7 @@ REFUSED = [
     ({"charge_power": 2.0}, "takes reference answers, and learner.collective has none; got 2.0"),
     ({"collect": Extra(1)}, "independent episodes; got learner.collect (Extra)"),
     ({"price": PassRate()}, "learner/price (PassRate) follows the solved episodes"),
+    ({"credit": "silence"}, "works with learner.credit=own; got learner.credit=silence"),
     ({"sharing": "shared"}, "got 3 policies of 3 agents, learner.sharing=shared"),
 ]
 
