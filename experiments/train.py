@@ -27,7 +27,7 @@ from laconic.experiments.run_folder.group_log import log_group
 from laconic.experiments.session import run_state, setup, sweep_result
 from laconic.experiments.session.checks import check_train
 from laconic.experiments.session.costs import forecast, peak_gigabytes, tokens_per_second
-from laconic.experiments.session.evaluation import EvaluationRun, evaluate, play_within
+from laconic.experiments.session.evaluation import EvaluationRun, evaluate, play_within, under
 from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
 from laconic.experiments.session.preparation import common_folder, prepare
@@ -180,7 +180,7 @@ def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 run.cfg,
                 run.evaluation,
                 run.policies,
-                run.starts,
+                under(run.learner.collector.graph, run.starts),
                 run.folder,
                 step=step,
                 processes=run.processes,

@@ -13,6 +13,10 @@ from typing import NamedTuple
 from laconic.envs.errors import SettingError
 from laconic.learners.interfaces import GateCall, Usage
 
+Graph = tuple[Mapping[str, tuple[str, ...]], ...]
+"""Agents that each agent hears, by round; the cycle starts again when it ends. Agents that are left
+out hear none."""
+
 
 class Parts(NamedTuple):
     """Earnings and cost of a message or an episode; reward units."""
@@ -126,6 +130,8 @@ class Episode:
     (`envs.dialogue.reward.Ending`). Empty where the environment does not say."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Text that the environment showed each agent after its last turn; empty for nothing."""
+    topology: Graph = ()
+    """Graph that its start set; empty for the topology of the environment."""
 
     @property
     def cut_short(self) -> bool:

@@ -268,14 +268,6 @@ class DialogueEnv(TeamEnv):
         self.notes: dict[str, str] = {}
         """By agent, private words that it reads at the top of its own part of the first text."""
 
-    @property
-    def hearing(self) -> Sequence[Mapping[str, Sequence[str]]]:
-        """Agents that each agent hears, by round; the cycle starts again when it ends.
-
-        Where replies make the links, all that an agent may come to hear.
-        """
-        return self._roster.hearing
-
     def check_order(self) -> None:
         """Check that an agent answers after those that hold the statements of a split task.
 
@@ -297,9 +289,9 @@ class DialogueEnv(TeamEnv):
         self._unwritten: dict[str, int] = {}
         self._told: set[str] = set()
         self._unheard: set[tuple[str, int]] = set()
-        by_reply, nearest = self._roster.by_reply, None
-        if by_reply is not None and not self.joint:
-            nearest = partial(by_reply.nearest, tokenize=self.tokenize)
+        nearest = None
+        if self._by_reply is not None and not self.joint:
+            nearest = partial(self._by_reply.nearest, tokenize=self.tokenize)
         self._referee = Referee(
             self.benchmark,
             self.task,

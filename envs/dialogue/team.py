@@ -39,10 +39,11 @@ from laconic.envs.checks import by_key, choice
 from laconic.envs.dialogue.addressing import EXPLAINED, Audience, Hearing
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
+from laconic.envs.dialogue.by_reply import ByReply
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.messages import BEGIN, Message, heard, print_round, show, split_thought
 from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
-from laconic.envs.dialogue.roster import check_actions
+from laconic.envs.dialogue.roster import check_actions, hearing_by_round
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import PromptedTask, Score, Style, Task
 
@@ -150,6 +151,11 @@ class TeamEnv(TextEnv, ABC):
     metadata: dict[str, Any] = {"render_modes": ["human", "ansi"], "is_parallelizable": True}
     plays_acts: ClassVar[bool] = False
     """True if an action may contain an act after the message (`_act`)."""
+    hearing: Sequence[Hearing]
+    """Agents that each agent hears, by round; the cycle starts again when it ends. Where replies
+    make the links, all that an agent may come to hear."""
+    by_reply: ByReply | None
+    """Settings of links that replies make; None for a fixed topology."""
     task: Task
     """Task of the episode."""
 
@@ -174,6 +180,7 @@ class TeamEnv(TextEnv, ABC):
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
         self._answers = frozenset(self.answering)
+        self.hearing, self.by_reply = self._roster.hearing, self._roster.by_reply
         self.channel = channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
@@ -213,7 +220,8 @@ class TeamEnv(TextEnv, ABC):
         Args:
             seed: seed of this environment's own generator; None continues with the present one.
             options: `{"task": key}` names the task, and `{"task": task}` brings a `Task` that need
-                not be among `tasks`. Otherwise one is drawn. Other options are ignored.
+                not be among `tasks`. Otherwise one is drawn. `{"topology": topology}` replaces
+                `env.topology` for the episode. Other options are ignored.
 
         Returns:
             Observations and infos of all agents.
@@ -226,7 +234,8 @@ class TeamEnv(TextEnv, ABC):
         generator = self._generator
         # Drawn in any case, so that later draws do not depend on the options.
         place = int(generator.integers(len(self.tasks)))
-        task = (options or {}).get("task")
+        options = options or {}
+        task = options.get("task")
         if task is None:
             # Without a copy of all keys, of which there may be very many.
             task = next(islice(self.tasks, place, None))
@@ -241,6 +250,10 @@ class TeamEnv(TextEnv, ABC):
         self._account, self._paid = Account(self._reward), {}
         self._audience = Audience(self.addressing)
         self._replies: dict[str, str] = {}
+        self._cycle, self._by_reply = self.hearing, self.by_reply
+        if "topology" in options:
+            own = options["topology"]
+            self._cycle, self._by_reply = hearing_by_round(own, self.possible_agents), None
         # Otherwise nothing depends on who hears a message.
         priced_by_listener = self._reward.charge == "listeners" or self._reward.read_price > 0
         self._has_audience = priced_by_listener or self.addressing != "none"
@@ -356,12 +369,11 @@ class TeamEnv(TextEnv, ABC):
 
     def _linked(self) -> Hearing:
         """Return whom the topology lets each agent hear now; deaf agents may be missing."""
-        by_reply, hearing = self._roster.by_reply, self._roster.hearing
-        if by_reply is not None:
+        if self._by_reply is not None:
             spoken = {agent: each.text for agent, each in self._latest.items() if each.text}
             self._replies |= spoken
-            return by_reply.hearing(self.possible_agents, self._replies, self.tokenize)
-        return hearing[self.round % len(hearing)]
+            return self._by_reply.hearing(self.possible_agents, self._replies, self.tokenize)
+        return self._cycle[self.round % len(self._cycle)]
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         messages = {}

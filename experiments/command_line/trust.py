@@ -66,7 +66,7 @@ TAKEN = (
     *("engine.max_staleness", "engine.tolerance", "engine.*_seconds"),
     # The learner, without the folders that it reads.
     *("learner.advantages.*", "learner.objective.*", "learner.price.*", "learner.critic.*"),
-    "learner.collective.*",
+    *("learner.collective.*", "learner.topology.*"),
     *(f"learner.{name}" for name in ("credit", "unit", "sharing", "whiten", "balance_silence")),
     *(f"learner.{name}" for name in ("warmup_updates", "decay", "decay_updates", "seed")),
     *(f"learner.{name}" for name in ("minibatches", "microbatch_tokens", "max_grad_norm")),

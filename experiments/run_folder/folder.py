@@ -9,6 +9,7 @@
     <name>.jsonl        rows of a hook after an evaluation (`append_row`)
     status.json         state, step, processes and warnings, replaced as a whole
     provenance.json     processes that wrote the folder: see `experiments.run_folder.provenance`
+    topology.txt        learned topology as an override (`learner/topology=edges`)
     checkpoints/        see `learners.checkpoint`
     policy/             trained weights, their model card, and the folder of each agent's policy
 
@@ -61,6 +62,8 @@ MAY_DIFFER = (
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
+TOPOLOGY = "topology.txt"
+"""File with the override that sets a learned topology."""
 TEAM = "team.json"
 """File in `policy/` with the folder of each agent's policy."""
 

@@ -166,8 +166,16 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
         name: {agent: tuple(map(_number, numbers)) for agent, numbers in plain[name].items()}
         for name in _LEDGERS
     }
-    score = _number(plain["score"])
-    return Episode(**{**plain, "turns": tuple(turns), **ledgers, "score": score})
+    own = {
+        "turns": tuple(turns),
+        "score": _number(plain["score"]),
+        # Journals of earlier versions have no graphs.
+        "topology": tuple(
+            {agent: tuple(speakers) for agent, speakers in hears.items()}
+            for hears in plain.get("topology", ())
+        ),
+    }
+    return Episode(**{**plain, **ledgers, **own})
 
 
 def _number(value: float | None) -> float:

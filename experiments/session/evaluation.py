@@ -23,7 +23,7 @@ from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.setup import Environments, task_keys
 from laconic.experiments.session.splits import tasks_of
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
-from laconic.learners.episode import Episode
+from laconic.learners.episode import Episode, Graph
 from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
@@ -118,6 +118,14 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
     if not keys:
         return [Start(seed) for seed in range(_DRAWN_EPISODES if most is None else most)]
     return [Start(seed, key) for seed, key in enumerate(keys[:most])]
+
+
+def under(graph: Graph, starts: Sequence[Start]) -> Sequence[Start]:
+    """Return starts with a graph that says who hears whom; an empty graph leaves them as they are.
+
+    Without a learned graph the environment's topology holds.
+    """
+    return [replace(start, topology=graph) for start in starts] if graph else starts
 
 
 def play_greedily(evaluation: EvaluationRun, starts: Sequence[Start]) -> list[Episode]:

@@ -21,7 +21,7 @@ from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder import provenance
-from laconic.experiments.run_folder.folder import RunFolder, read_rows
+from laconic.experiments.run_folder.folder import TOPOLOGY, RunFolder, read_rows, write_atomically
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.session.evaluation import AfterEvaluation
 from laconic.experiments.session.rules import Rules
@@ -34,7 +34,7 @@ from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.async_rollouts import AsyncRollouts
 from laconic.learners.engines.base import Engine
-from laconic.learners.episode import Group
+from laconic.learners.episode import Graph, Group
 from laconic.learners.errors import CheckpointError
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.base import Independent, PlaysGroups
@@ -251,6 +251,10 @@ def finish(run: TrainingRun) -> None:
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
+        if graph := run.learner.collector.graph:
+            override = topology_override(graph)
+            write_atomically(run.folder.path / TOPOLOGY, f"{override}\n")
+            say(f"learned topology: {override}")
         record = read_run(run.folder.path)
         print_run(record, Console())
         if run.cfg.get("report", True):
@@ -265,6 +269,15 @@ def finish(run: TrainingRun) -> None:
             print_resume_command(run)
 
     run.processes.main(write)
+
+
+def topology_override(graph: Graph) -> str:
+    """Return the override that sets a graph as the topology of an environment."""
+    rounds = (
+        ",".join(f"{listener}:[{','.join(speakers)}]" for listener, speakers in hears.items())
+        for hears in graph
+    )
+    return f"env.topology=[{','.join(f'{{{links}}}' for links in rounds)}]"
 
 
 def print_resume_command(run: TrainingRun) -> None:

@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from transformers import PreTrainedTokenizerBase
 
@@ -34,6 +34,7 @@ from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
 from laconic.learners.rollout.collectors.counterfactual import collector_for
+from laconic.learners.rollout.collectors.edges import Edges
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.objective import Objective, mean_over_steps
@@ -68,6 +69,7 @@ class PolicyLearner(Learner):
         objective: Objective | None = None,
         price: Price | None = None,
         collect: PlaysGroups = collect,
+        topology: Edges | None = None,
         warmup_updates: int = 0,
         decay_updates: int | None = None,
         decay: Literal["linear", "cosine"] = "linear",
@@ -91,6 +93,7 @@ class PolicyLearner(Learner):
             objective: loss.
             price: price schedule.
             collect: plays the groups. A counterfactual credit adds its own collector.
+            topology: learns who hears whom; None keeps the topology of the environment.
             warmup_updates: this and the next six: see `UpdateSettings`.
             decay_updates: updates after which the learning rate is 0; None and 0 keep it.
             decay: curve on which it falls.
@@ -113,6 +116,9 @@ class PolicyLearner(Learner):
             has_contrast = getattr(self, "has_contrast", None)
             self.collector.bind(has_contrast, processes.rank, processes.count)
             check_steering(self.price)
+        self._edges = topology
+        if topology is not None:
+            self.collector = topology.around(self.collector)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0
@@ -129,7 +135,9 @@ class PolicyLearner(Learner):
             Correction(correction, correction_low, correction_high),
             decay,
         )
-        self._trainers = trainers_of(policies, optimizer, self._settings, processes)
+        # With frozen policies the edges may learn alone.
+        trained = policies if topology is None or any(map(is_trained, policies.values())) else {}
+        self._trainers = trainers_of(trained, optimizer, self._settings, processes)
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
         """Take `minibatches` optimizer steps with each policy, on groups that they sampled.
@@ -137,8 +145,8 @@ class PolicyLearner(Learner):
         Returns:
             Metrics of the objective and the gradient norm before clipping, averaged over steps
             (ratios also with their extremes); counts of sequences and of steps taken and skipped;
-            counts of the collector. Several policies are averaged together, and each has a
-            `grad_norm/<agents>` too. Without sequences, the counts of steps alone.
+            counts of the collector and of learned edges. Several policies are averaged together,
+            and each has a `grad_norm/<agents>` too. Without sequences, the counts of steps alone.
         """
         steps, learned = self._learn(groups)
         self._updates += 1
@@ -149,7 +157,9 @@ class PolicyLearner(Learner):
                 by_agents = len(self._trainers) > 1 and "grad_norm" in row
                 rows.append({**row, name: row["grad_norm"]} if by_agents else row)
         counted = self._processes.total(self.collector.metrics)
-        return {**mean_over_steps(rows), **learned, **counted}
+        edges = {} if self._edges is None else self._edges.update(groups)
+        taken = mean_over_steps(rows) if self._trainers else {}
+        return {**taken, **learned, **counted, **edges}
 
     @abstractmethod
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
@@ -181,7 +191,8 @@ class PolicyLearner(Learner):
         return self._settings.split(sequences, self._updates)
 
     def _parts(self) -> dict[str, Resumable]:
-        return {"price": self.price, "collect": self.collector, **self._memory()}
+        edges: dict[str, Resumable] = {} if self._edges is None else {"topology": self._edges}
+        return {"price": self.price, "collect": self.collector, **edges, **self._memory()}
 
 
 class GroupLearner(PolicyLearner):
@@ -352,6 +363,11 @@ def comparison_metrics(
     return metrics
 
 
+def is_trained(policy: Policy) -> TypeGuard[HFPolicy]:
+    """Return whether a policy has weights to train; scripts and frozen weights are not trained."""
+    return isinstance(policy, HFPolicy) and not policy.frozen
+
+
 def trainers_of(
     policies: Mapping[str, Policy],
     optimizer: MakeOptimizer,
@@ -368,7 +384,7 @@ def trainers_of(
     """
     by_weights: dict[int, tuple[HFPolicy, list[str]]] = {}
     for agent, policy in policies.items():
-        if isinstance(policy, HFPolicy) and not policy.frozen:
+        if is_trained(policy):
             by_weights.setdefault(id(policy), (policy, []))[1].append(agent)
     if policies and not by_weights:
         kinds = ", ".join(

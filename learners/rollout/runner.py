@@ -35,7 +35,7 @@ from laconic.envs.contract.episodes import describe
 from laconic.envs.dialogue.messages import BEGIN, join_thought
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
-from laconic.learners.episode import Episode, Turn
+from laconic.learners.episode import Episode, Graph, Turn
 from laconic.learners.interfaces import Reply, Request
 
 Env: TypeAlias = ParallelEnv[str, Any, Any]
@@ -66,6 +66,8 @@ class Start:
     max_rounds: int | None = None
     """Maximum rounds; a longer episode is an error. None: `metadata["max_rounds"]` of the
     environment, or 1,000."""
+    topology: Graph = ()
+    """Who hears whom in this episode; empty for the topology of the environment."""
 
 
 class Listener:
@@ -165,8 +167,9 @@ class EpisodeRunner:
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self._max_thought_tokens: int | None = metadata.get("thought_tokens")
         self.round = 0
-        options = None if start.task is None else {"task": start.task}
-        returned: Any = environment.reset(seed=start.seed, options=options)
+        options: dict[str, Any] = {} if start.task is None else {"task": start.task}
+        options |= {"topology": start.topology} if start.topology else {}
+        returned: Any = environment.reset(seed=start.seed, options=options or None)
         _check_dicts(environment, "reset", returned, 2)
         observations, infos = returned
         self._states = {
@@ -293,6 +296,7 @@ class EpisodeRunner:
             ended_by=str(outcome.get("ended_by", "")),
             charge=str(self._metadata.get("charge", "own")),
             unread={a: "\n".join(filter(None, s.unread)) for a, s in states.items()},
+            topology=self._start.topology,
             **counts,
         )
 

@@ -47,6 +47,32 @@ def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
     )
 
 
+def test_edges_are_learned_beside_a_method_and_alone(run, small, tmp_path, rows):
+    settings = ["learner/topology=edges", "env.topology=complete", "learner.topology.updates=1"]
+    for name, more in {
+        "both": [],
+        "ippo": ["learner=ippo"],
+        "alone": ["+agent.frozen=true"],
+    }.items():
+        folder = tmp_path / name
+        sizes = [each for each in small if name != "ippo" or "charge_power" not in each]
+        outcome = run("train", *sizes, *settings, *more, f"hydra.run.dir={folder}")
+        assert outcome.code == 0, outcome.err
+        last = rows(folder / "metrics.jsonl")[-1]
+        assert ("learner/steps" in last) == (name != "alone")
+        assert last["learner/edge_training_tokens"] > 0
+        # The last evaluation was played under the graph that the run names.
+        override = (folder / "topology.txt").read_text("utf-8").strip()
+        assert override in outcome.out.replace("\n", "")
+        again = tmp_path / f"{name}_again"
+        weights = [] if name == "alone" else [f"agent.model={folder}/policy"]
+        evaluation = [each for each in small if each.startswith(("env.", "agent.", "evaluation."))]
+        settings_again = [*evaluation, *weights, override, f"hydra.run.dir={again}"]
+        assert run("evaluate", *settings_again).code == 0
+        (row,) = rows(again / "metrics.jsonl")
+        assert row["eval/tokens_read"] == last["eval/tokens_read"]
+
+
 BAD = [
     (["learner=mc_grpo", "train.group_size=3"], ["median", "odd", "got 4 episodes", "group_size"]),
     (

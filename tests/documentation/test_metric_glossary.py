@@ -26,6 +26,7 @@ SETTINGS = {
     "balance": ["learner.balance_silence=true"],
     "target": ["learner/price=target_tokens"],
     "contrast": ["learner/collect=contrast"],
+    "edges": ["learner/topology=edges", "env.topology=complete"],
     "separate": ["agent.sharing=separate"],
     "demand": ["evaluation.demand=2"],
     "gate": ["agent.gate.speak_informed=0.9"],

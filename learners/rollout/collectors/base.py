@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
-from laconic.learners.episode import Group
+from laconic.learners.episode import Graph, Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.play import collect
 from laconic.learners.rollout.runner import Start
@@ -41,6 +41,8 @@ class Collector(Protocol):
     speaker: str = "train"
     """Prefix of the episodes' metrics: `train` if the trained policies play them, `teacher` if a
     teacher does whom they imitate."""
+    graph: Graph = ()
+    """Graph under which evaluations are played; empty for the topology of the environment."""
 
     def __call__(
         self,

@@ -316,3 +316,19 @@ def test_a_list_of_one_topology_is_that_topology(make_env):
         return [{agent: seen["text"] for agent, seen in each.items()} for each in observations]
 
     assert played(["ring"]) == played("ring")
+
+
+def test_a_reset_may_bring_a_topology_for_one_episode(make_env):
+    env = make_env(team=TEAM, rounds=3, topology="complete")
+    own = [{"helper_0": ["helper_1"]}, "none"]
+
+    def read(**options):
+        env.reset(seed=0, options=options)
+        rounds = [env.step(dict.fromkeys(env.agents, "hm"))[0] for _ in range(2)]
+        return [[each[agent]["text"].count(": hm") for agent in env.agents] for each in rounds]
+
+    # helper_0 alone hears one agent, and then no agent hears any.
+    assert read(topology=own) == [[0, 1, 0], [0, 0, 0]]
+    assert read() == [[2, 2, 2], [2, 2, 2]]
+    with pytest.raises(UnknownNameError, match="nobody"):
+        env.reset(seed=0, options={"topology": {"helper_0": ["nobody"]}})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -55,6 +56,12 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     assert again.episodes[1].turns[0].reply_ids == ()
     assert math.isnan(again.episodes[2].score)
     assert episode_from(as_plain(episode("a"))).returns == episode("a").returns
+    graph = ({"solver_0": ("helper_0",)}, {})
+    drawn = json.loads(json.dumps(as_plain(replace(episode("a"), topology=graph))))
+    assert episode_from(drawn).topology == graph
+    # A journal of an earlier version.
+    del drawn["topology"]
+    assert episode_from(drawn).topology == ()
     assert again.missing(0, 2) == [0] and again.missing(1, 9) == []
 
 

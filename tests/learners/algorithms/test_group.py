@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from updates import (
     ADAMW,
@@ -24,6 +25,7 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.rollout.collectors.base import Extra
+from laconic.learners.rollout.collectors.edges import Edge, Edges
 from laconic.learners.training.objective import Objective
 
 # Teams
@@ -85,6 +87,36 @@ def test_a_team_without_anybody_to_train_is_refused(policy):
     policy.model.requires_grad_(False)
     with pytest.raises(SettingError, match="solver_0: frozen, helper_0: ScriptedPolicy"):
         GroupLearner({"solver_0": policy, "helper_0": scripted}, SGD)
+
+
+def test_edges_learn_beside_weights_and_alone(policy, speakers, group):
+    edge = Edge(0, "helper_0", "solver_0")
+
+    def with_edge(**settings):
+        """Return edges of which one is learned, and the group as it was played with this edge."""
+        edges = Edges(**settings)
+        edges.edges, edges.logits = (edge,), np.zeros(1)
+        graph = ({"solver_0": ("helper_0",)},)
+        played = (replace(each, topology=graph) for each in group.episodes)
+        return edges, replace(group, episodes=tuple(played))
+
+    edges, played = with_edge()
+    trained = learner(speakers, ADAMW, topology=edges)
+    without = GroupLearner(speakers, ADAMW).update([group])
+    metrics = trained.update([played])
+    assert set(metrics) - set(without) == {"edges", "edge_training_tokens"}
+    assert trained.collector.edges is edges and edges.done == 1
+    state = trained.state_dict()
+    assert state["topology"]["edges"] == [list(edge)]
+    policy.model.requires_grad_(False)
+    edges, played = with_edge(updates=1)
+    alone = GroupLearner(speakers, SGD, topology=edges)
+    alone.check(2)
+    assert set(alone.update([played])) == {"edges", "edge_training_tokens"}
+    again, _ = with_edge()
+    resumed = GroupLearner(speakers, SGD, topology=again)
+    resumed.load_state_dict(alone.state_dict())
+    assert again.done == 1 and again.logits == edges.logits
 
 
 def test_with_the_unit_reply_every_reply_is_a_sequence(policy, speakers, group):
