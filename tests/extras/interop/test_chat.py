@@ -65,6 +65,7 @@ EPISODE = Episode(
     "solved",
     "team",
     "answer",
+    topology=({"solver_0": AGENTS[1:]}, {}),
 )
 ENV = {
     "topology": "star",
