@@ -248,8 +248,8 @@ def hearing(topology: str | Links | Matrix, agents: Sequence[str]) -> dict[str, 
     else:
         places = ((j for j in range(count) if row[j]) for row in _checked(topology, agents))
     return {
-        listener: tuple(agents[j] for j in sorted(set(heard)) if 0 <= j < count and j != i)
-        for i, (listener, heard) in enumerate(zip(agents, places, strict=True))
+        listener: tuple(agents[j] for j in sorted(set(linked)) if 0 <= j < count and j != i)
+        for i, (listener, linked) in enumerate(zip(agents, places, strict=True))
     }
 
 

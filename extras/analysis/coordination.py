@@ -111,7 +111,7 @@ def measure(
     Redundancy and channels are means over rounds. The environment grades the answers of single
     rounds, if grading is fast.
     """
-    graded = [_graded(episode, environment) for episode in episodes]
+    graded = [graded_rounds(episode, environment) for episode in episodes]
     rounds = [
         vectorize(messages)
         for episode in episodes
@@ -150,7 +150,7 @@ Graded = Mapping[int, Mapping[str, tuple[Turn, str, bool]]]
 """Round -> agent -> its turn, its answer there, and whether the answer is right."""
 
 
-def _graded(episode: Episode, environment: object) -> Graded:
+def graded_rounds(episode: Episode, environment: object) -> Graded:
     """Return the answers of each agent; empty for a single answering agent or a joint work."""
     env = environment
     if not isinstance(env, DialogueEnv) or env.benchmark.slow or env.joint:

@@ -141,9 +141,9 @@ def rank(episode: Episode, shares: Mapping[str, float] | None = None) -> Credits
 def local_rewards(episode: Episode) -> dict[str, Rounds]:
     """Return the local reward of each agent in each round; those of an episode sum to 0 to 1."""
     rewards = {agent: [0.0] * len(rounds) for agent, rounds in team(episode).task.items()}
-    known = [turn for turn in episode.turns if turn.informed is not None and turn.agent in rewards]
-    turns = Counter(turn.agent for turn in known)
-    for turn in known:
+    judged = [turn for turn in episode.turns if turn.informed is not None and turn.agent in rewards]
+    turns = Counter(turn.agent for turn in judged)
+    for turn in judged:
         if bool(turn.message) == turn.informed:
             rewards[turn.agent][turn.round] += 1 / turns[turn.agent]
     return {agent: tuple(rounds) for agent, rounds in rewards.items()}

@@ -178,7 +178,17 @@ ARGUMENTS = {
     *("metadata['max_reward'] of the environment", "setting of an environment"),
     "metric in sweep_metric",
     # Trees of votes (`extras.analysis.synergy`, `voter.tree`), and an option of `laconic predict`.
-    *("fan_in", "depth", "fidelity", "shared", "votes", "message", "window", "--shared"),
+    *(
+        "fan_in",
+        "depth",
+        "fidelity",
+        "shared",
+        "votes",
+        "message",
+        "window",
+        "--shared",
+        "smallest",
+    ),
 }
 """First arguments of checks that name no key."""
 TOP_LEVEL = {
