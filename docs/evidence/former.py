@@ -65,7 +65,7 @@ def course(label: str, start: str, run: str, *numbers: int) -> str:
     now = {name: percent(mean) if name in PERCENT else number(mean) for name, mean in means.items()}
     accuracy, tokens, silent = USUAL[:3]
     return (
-        f"{label}: {before[accuracy]} in {before[tokens]} tokens, then {now[accuracy]} in "
+        f"{label}: {before[accuracy]} in {before[tokens]}, then {now[accuracy]} in "
         f"{now[tokens]}; silent {before[silent]}, then {now[silent]}"
     )
 
@@ -73,7 +73,7 @@ def course(label: str, start: str, run: str, *numbers: int) -> str:
 def single(label: str, run: str) -> str:
     """Return accuracy and tokens of one evaluation, with intervals over tasks."""
     figures = intervals(f"{run}_evaluation")
-    return f"{label}: {percent(figures['accuracy'])} in {number(figures['tokens_said'])} tokens"
+    return f"{label}: {percent(figures['accuracy'])} in {number(figures['tokens_said'])}"
 
 
 def stopped(label: str, run: str, metric: str = "accuracy") -> str:
@@ -212,6 +212,10 @@ EXPERIMENTS: Sequence[Experiment] = (
             partial(single, "calculates at once, start", f"{LEVELS}sums_start_500"),
             partial(single, "seed 16", f"{LEVELS}sums_16_after_45"),
             partial(single, "seed 18", f"{LEVELS}sums_18"),
+            partial(single, "seed 16, 90 updates", f"{LEVELS}sums_16"),
+            partial(
+                single, "a target of 60 tokens, knows silence, seed 0", f"{LEVELS}target_tokens_0"
+            ),
         ),
         "[default price](levels_default.md), a weaker start",
         "No start keeps accuracy and halves its tokens. Starts differ in several things.",
@@ -221,8 +225,14 @@ EXPERIMENTS: Sequence[Experiment] = (
         (
             partial(stopped, "solved at price 0.5, seed 0", "harder/price_0.5"),
             partial(stopped, "at 0.1", "harder/price_0.1"),
+            partial(
+                stopped,
+                "silent under `learner/price=accuracy_floor`",
+                "harder/accuracy_floor",
+                "silent_if_uninformed",
+            ),
         ),
-        "[quickstart](quickstart.md), weak start: accuracy stays",
+        "[quickstart](quickstart.md), weak start: it keeps talking",
         "One seed each.",
     ),
     Experiment(
@@ -250,9 +260,11 @@ EXPERIMENTS: Sequence[Experiment] = (
                 "strategyqa/price_0.1",
                 "silent_if_uninformed",
             ),
+            partial(single, "in solved episodes, start", "strategyqa/second_start"),
+            partial(single, "seed 1", "strategyqa/solved_1"),
             partial(
                 course,
-                "in solved episodes, seeds 1 to 3",
+                "a start with bare answers, seeds 1 to 3",
                 "strategyqa/bare_start",
                 "strategyqa/bare_{}",
                 *(1, 2, 3),
@@ -261,7 +273,7 @@ EXPERIMENTS: Sequence[Experiment] = (
             lambda: f"a message of seed 2 is worth {worth('strategyqa/bare_2_demand')} tasks",
         ),
         "generated rows: [three minutes](../starts.md) of `strategyqa`",
-        "Two seeds pass every bar by always answering no.",
+        "By always answering no two seeds pass every [bar](gsm8k.md).",
     ),
     Experiment(
         "The same on GSM8K's own problems",
@@ -284,7 +296,7 @@ EXPERIMENTS: Sequence[Experiment] = (
         "Silence dies out while informed helpers learn to speak. What keeps it? Charged always",
         (
             lambda: "silent, gsm8k, sampled, updates 4 to 6, seeds 1 to 3: " + remedies(),
-            lambda: f"mathematics, greedy, update 20, seeds 2 to 4, {balanced()}",
+            lambda: f"mathematics, greedy, update 20, seeds 2 to 4: {balanced()}",
         ),
         "none; [what it does](../economy.md#silence)",
         "Six updates do not decide it: over 45 silence often comes back by itself.",

@@ -48,7 +48,7 @@ def changes(**series: tuple[Any, ...]) -> str:
     for name, (start, run, *numbers) in series.items():
         runs = [f"{run.format(number)}_evaluation" for number in numbers]
         text = change(f"{start}_evaluation", *runs).replace("; ", " in ")
-        parts.append(f"{name.replace('_', ' ')}: {text}")
+        parts.append(f"{name.replace('_', ' ')}: {text.removesuffix(' of the tokens')}")
     return "; ".join(parts)
 
 
