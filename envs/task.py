@@ -265,6 +265,13 @@ class Benchmark(PromptedTask):
         """
         return re.sub(r"[^\s#]", "x", draft)
 
+    def paraphrases(self, task: Task) -> tuple[Task, ...]:
+        """Return a task in other words: equal key, facts and answer, in the same order every time.
+
+        By default those under `task.details["paraphrases"]`; empty for none.
+        """
+        return tuple(task.details.get("paraphrases", ()))
+
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """Return feedback for each agent on the grading of its work, level by level.
 

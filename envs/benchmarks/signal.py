@@ -13,6 +13,7 @@ answer from `COLOURS`. An optional list `relevant` flags the statements that mat
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from random import Random
 
 from laconic.envs.checks import whole
@@ -29,6 +30,13 @@ THINGS = tuple(
 )
 """The things there are; a generator takes the first of them."""
 
+_FACT = re.compile(r"The (?P<thing>\w+) is (?P<colour>\w+)\.")
+_ASKED = re.compile(r"What colour is the (?P<thing>\w+)\?")
+_FORMS = (
+    ("The colour of the {thing} is {colour}.", "Which colour does the {thing} have?"),
+    ("There is a {colour} {thing}.", "Name the colour of the {thing}."),
+)
+"""Other wordings of a statement and of the question."""
 _Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]
 """Things, colours, and the fewest and most distractors of a table."""
 _WINDOW = 20_000
@@ -122,6 +130,26 @@ class Signal(ShortAnswers):
             return None
         false = task.statements[index].replace(task.answer, color)
         return Falsehood(index, false, color, color)
+
+    def paraphrases(self, task: Task) -> tuple[Task, ...]:
+        """Return a table of generated statements in two other wordings, with other things first."""
+        question = _ASKED.fullmatch(task.question)
+        facts = [_FACT.fullmatch(text) for text in task.statements]
+        if question is None or not all(facts):
+            return super().paraphrases(task)
+        pairs = [(fact["thing"], fact["colour"]) for fact in facts if fact]
+        others = []
+        for statement, ask in _FORMS:
+            pairs = [*pairs[1:], pairs[0]]
+            others.append(
+                replace(
+                    task,
+                    question=ask.format(thing=question["thing"]),
+                    statements=tuple(statement.format(thing=t, colour=c) for t, c in pairs),
+                    relevant=tuple(thing == question["thing"] for thing, _ in pairs),
+                )
+            )
+        return tuple(others)
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """Return the task of a row: question, statements and color, perhaps with flags."""

@@ -9,6 +9,10 @@ hears another. With o_nk the k-th answer of agent n:
 
 A `plain` vote has SC_n = 1. No answer, written "", counts as an answer where answers are described,
 and is never elected or paid. Pure functions; they know neither tokens nor reference answers.
+
+PS-GRPO (arXiv 2510.04392, from a summary) pays for consistency instead: the plays of a task are in
+several wordings, and an answer earns the share of equal ones among the agent's own answers to other
+wordings, or among `consistency` of them that are drawn.
 """
 
 from __future__ import annotations
@@ -17,12 +21,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.envs.checks import choice
+from laconic.envs.checks import choice, whole
 from laconic.envs.errors import SettingError
 
 __all__ = ["Collective", "effective_voters"]
@@ -34,14 +39,44 @@ Weights = Literal["weighted", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """Vote that decides which answer is paid."""
+    """Answers that are paid: those that a vote elects, or consistent ones."""
 
     vote: Weights = "weighted"
     """`weighted`: an agent's answers count by its self-consistency; `plain`: all count the same."""
 
+    consistency: int = 0
+    """Answers to other wordings of the task that an answer is compared with; 0: the vote pays."""
+
     def __post_init__(self) -> None:
-        """Refuse another vote (`UnknownNameError`)."""
+        """Refuse another vote (`UnknownNameError`) and numbers below 0 (`SettingError`)."""
         choice("learner.collective.vote", self.vote, get_args(Weights))
+        whole("learner.collective.consistency", self.consistency, 0)
+
+    def pays(
+        self, answers: Table, wordings: Sequence[int], generator: np.random.Generator
+    ) -> list[list[float]]:
+        """Return the pay of each answer, (agents, plays) from 0 to 1.
+
+        Args:
+            answers: answers to one task.
+            wordings: number of the wording of each play, (plays,).
+            generator: draws the answers that consistency compares with.
+        """
+        if self.consistency:
+            return [self._consistent(row, wordings, generator) for row in answers]
+        elected = self.elect(answers)
+        return [[float(answer != "" and answer == elected) for answer in row] for row in answers]
+
+    def _consistent(
+        self, answers: Sequence[str], wordings: Sequence[int], generator: np.random.Generator
+    ) -> list[float]:
+        """Return the share of equal answers among those to other wordings, (plays,)."""
+        pay = []
+        for answer, wording in zip(answers, wordings, strict=True):
+            others = [other for other, own in zip(answers, wordings, strict=True) if own != wording]
+            chosen = generator.permutation(len(others))[: self.consistency]
+            pay.append(fmean(answer != "" and others[place] == answer for place in chosen))
+        return pay
 
     def elect(self, answers: Table) -> str:
         """Return the elected answer; empty if no agent gives any.

@@ -2,22 +2,24 @@
 
 Every agent answers alone, in one round, with a policy of its own. The vote of
 `learners.advantages.collective` takes the place of the reference answer, and the token price stays.
-Each policy then learns as in GRPO. Scores and metrics of episodes stay those of the reference
-answer, and no update reads them.
+With `consistency` a task is played in several wordings, and equal answers are paid (PS-GRPO). Each
+policy then learns as in GRPO. Scores and metrics of episodes stay those of the reference answer;
+no update reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, ClassVar
+
+import numpy as np
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task, named_tasks
 from laconic.learners.advantages.collective import (
     Collective,
-    Table,
     answer_entropy,
     check_separate,
     check_voters,
@@ -29,7 +31,8 @@ from laconic.learners.interfaces import Policy
 from laconic.learners.prices.schedule import PassRate
 from laconic.learners.prices.steering import AccuracyFloor
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
-from laconic.learners.rollout.play import collect as play_groups
+from laconic.learners.rollout.play import collect as independent
+from laconic.learners.rollout.play import play
 from laconic.learners.rollout.runner import Start
 from laconic.learners.training.trainer import MakeOptimizer
 
@@ -43,7 +46,7 @@ class CollectiveLearner(GroupLearner):
         optimizer: MakeOptimizer,
         *,
         collective: Collective | None = None,
-        collect: PlaysGroups = play_groups,
+        collect: PlaysGroups = independent,
         charge_power: float = 0.0,
         sharing: str = "separate",
         **common: Any,
@@ -53,7 +56,7 @@ class CollectiveLearner(GroupLearner):
         Args:
             policies: policy of each agent; no two share weights.
             optimizer: see `PolicyLearner`.
-            collective: vote.
+            collective: answers that are paid.
             collect: must play independent episodes.
             charge_power: must be 0.
             sharing: must be `separate`.
@@ -63,7 +66,7 @@ class CollectiveLearner(GroupLearner):
             SettingError: two agents share weights, there is one agent, or a setting would need the
                 reference answers.
         """
-        if collect is not play_groups:
+        if collect is not independent:
             raise SettingError(
                 "learner.collective pays whole groups of independent episodes; got learner.collect"
                 f" ({type(collect).__name__}): set learner/collect=null"
@@ -91,12 +94,12 @@ class CollectiveLearner(GroupLearner):
 
 @dataclass(frozen=True, slots=True)
 class Ballots(Collector):
-    """Plays independent episodes, and pays every agent for the elected answer."""
+    """Plays independent episodes, and pays every agent by the vote or for consistency."""
 
     credit: ClassVar[str] = "own"  # type: ignore[misc]
     """Credit that the learner must use: what others earn is no pay of an agent's own answer."""
     collective: Collective = field(default_factory=Collective)
-    """Vote."""
+    """Answers that are paid."""
 
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
@@ -104,43 +107,82 @@ class Ballots(Collector):
         """Play one group per start, and exchange the task rewards of its episodes.
 
         Raises:
-            SettingError: the environment has no tasks, or its agents do not answer alone.
+            SettingError: the environment has no tasks, its agents do not answer alone, or it has no
+                other wordings to be consistent in.
         """
         environment: Any = players.environments[0]
         check_voters(environment)
         benchmark, tasks = environment.benchmark, named_tasks(environment)
-        groups = play_groups(*players, starts, group_size, seed=seed)
+        wordings = [self._wordings(benchmark, tasks, start) for start in starts]
+        # Play k of a task is in wording k, and in the first one again after the last.
+        repeated = [
+            replace(start, task=each[number % len(each)])
+            for start, each in zip(starts, wordings, strict=True)
+            for number in range(group_size)
+        ]
+        episodes = play(*players, repeated, seed=seed)
+        groups = [
+            episodes[place : place + group_size] for place in range(0, len(episodes), group_size)
+        ]
         graded = [
-            [grade_alone(benchmark, tasks[group.task], episode) for episode in group.episodes]
-            for group in groups
+            [grade_alone(benchmark, tasks[each.task], each) for each in group] for group in groups
         ]
-        tables = [
-            [[scores[agent].answer for scores in plays] for agent in environment.possible_agents]
-            for plays in graded
-        ]
-        entropy = answer_entropy(answer for table in tables for row in table for answer in row)
+        entropy = answer_entropy(
+            score.answer for group in graded for scores in group for score in scores.values()
+        )
+        generator = np.random.default_rng((seed, 3))
         return [
-            replace(group, episodes=tuple(self._paid(group, plays, table, entropy)))
-            for group, plays, table in zip(groups, graded, tables, strict=True)
+            self._paid(group, scores, len(each), entropy, generator)
+            for group, scores, each in zip(groups, graded, wordings, strict=True)
         ]
 
+    def _wordings(
+        self, benchmark: Benchmark, tasks: Mapping[str, Task], start: Start
+    ) -> Sequence[str | Task | None]:
+        """Return the task of a start in all wordings that its plays take turns in."""
+        if not self.collective.consistency:
+            return (start.task,)
+        task = start.task if isinstance(start.task, Task) else tasks[str(start.task)]
+        others = benchmark.paraphrases(task)
+        if not others:
+            raise SettingError(
+                f"learner.collective.consistency={self.collective.consistency} compares answers to"
+                f" several wordings of a task, and {benchmark.name} has one for {task.key}; choose"
+                " env=signal, or set learner.collective.consistency=0"
+            )
+        return (task, *others)
+
     def _paid(
-        self, group: Group, plays: Sequence[Mapping[str, Score]], answers: Table, entropy: float
-    ) -> Iterator[Episode]:
-        """Yield the episodes of a group, whose agents are paid for the elected answer."""
-        elected, voters = self.collective.elect(answers), effective_voters(answers)
-        for episode, scores in zip(group.episodes, plays, strict=True):
-            pay = {
-                agent: float(elected != "" and score.answer == elected)
-                for agent, score in scores.items()
-            }
-            measures = {
-                "agreement": fmean(pay.values()),
-                "voter_accuracy": fmean(score.solved for score in scores.values()),
-                "answer_entropy": entropy,
-                "effective_voters": voters,
-            }
-            yield pay_instead(replace(episode, measures={**episode.measures, **measures}), pay)
+        self,
+        episodes: Sequence[Episode],
+        graded: Sequence[Mapping[str, Score]],
+        wordings: int,
+        entropy: float,
+        generator: np.random.Generator,
+    ) -> Group:
+        """Return the plays of a task as a group whose agents are paid by their answers."""
+        agents = list(graded[0])
+        answers = [[scores[agent].answer for scores in graded] for agent in agents]
+        numbers = [place % wordings for place in range(len(episodes))]
+        pays = self.collective.pays(answers, numbers, generator)
+        figures = {"answer_entropy": entropy, "effective_voters": effective_voters(answers)}
+        return Group(
+            episodes[0].task,
+            tuple(
+                pay_instead(
+                    episode,
+                    dict(zip(agents, pay, strict=True)),
+                    {
+                        **figures,
+                        "agreement": fmean(pay),
+                        "voter_accuracy": fmean(score.solved for score in scores.values()),
+                    },
+                )
+                for episode, pay, scores in zip(
+                    episodes, zip(*pays, strict=True), graded, strict=True
+                )
+            ),
+        )
 
 
 def grade_alone(benchmark: Benchmark, task: Task, episode: Episode) -> dict[str, Score]:
@@ -153,8 +195,16 @@ def grade_alone(benchmark: Benchmark, task: Task, episode: Episode) -> dict[str,
     }
 
 
-def pay_instead(episode: Episode, pay: Mapping[str, float]) -> Episode:
-    """Return an episode of one round that pays each agent another task reward; charges stay."""
+def pay_instead(
+    episode: Episode, pay: Mapping[str, float], measures: Mapping[str, float]
+) -> Episode:
+    """Return an episode of one round that pays each agent another task reward; charges stay.
+
+    Args:
+        episode: episode as it was played.
+        pay: task reward of each agent.
+        measures: further measures of the episode.
+    """
     earned = episode.task_rewards or episode.rewards
     return replace(
         episode,
@@ -163,6 +213,7 @@ def pay_instead(episode: Episode, pay: Mapping[str, float]) -> Episode:
             for agent, (reward,) in episode.rewards.items()
         },
         task_rewards={agent: (pay[agent],) for agent in episode.rewards},
+        measures={**episode.measures, **measures},
         # Agents are paid one by one, so no pass rate of the group weighs their costs.
         common=False,
         max_reward=1.0,

@@ -36,6 +36,29 @@ def test_a_task_asks_for_one_thing_of_its_table_and_that_one_matters() -> None:
         assert len(set(task.statements)) == len(task.statements) <= 6
 
 
+def test_other_wordings_have_the_same_facts_question_and_answer() -> None:
+    task = Task(
+        "t",
+        "What colour is the cup?",
+        ("The ball is red.", "The cup is blue."),
+        "blue",
+        (False, True),
+    )
+    first, second = BENCHMARK.paraphrases(task)
+    assert first.statements == ("The colour of the cup is blue.", "The colour of the ball is red.")
+    assert (first.question, first.relevant) == ("Which colour does the cup have?", (True, False))
+    assert second.statements == ("There is a red ball.", "There is a blue cup.")
+    assert (second.question, second.relevant) == ("Name the colour of the cup.", (False, True))
+    assert all((each.key, each.answer) == ("t", "blue") for each in (first, second))
+
+
+def test_statements_in_other_words_have_the_wordings_that_their_details_bring() -> None:
+    task = Task("t", "Is it red?", ("The ball is red.",), "red")
+    assert BENCHMARK.paraphrases(task) == ()
+    details = {"paraphrases": [task]}
+    assert BENCHMARK.paraphrases(Task("t", "Red?", (), "red", details=details)) == (task,)
+
+
 def test_settings_say_how_many_things_and_colours_there_are() -> None:
     tasks = BENCHMARK.generate(0, 12, things=3, colours=2, distractors=1)
     words = {word.strip(".") for task in tasks for text in task.statements for word in text.split()}

@@ -45,6 +45,29 @@ def test_no_answer_is_never_elected_and_adds_no_consistency():
     assert WEIGHTED.elect([["", ""], ["", ""]]) == PLAIN.elect([[], []]) == ""
 
 
+def test_consistency_pays_equal_answers_to_other_wordings():
+    answers, wordings = [["a", "a", "b", "a"], ["", "", "a", "a"]], [0, 1, 0, 1]
+    pays = Collective(consistency=9).pays(answers, wordings, np.random.default_rng(0))
+    # Agent 0: a against a, a; a against a, b; b against a, a; a against a, b.
+    # Agent 1: nothing, twice; a against nothing, a; a against nothing, a.
+    assert pays == [[1.0, 0.5, 0.0, 0.5], [0.0, 0.0, 0.5, 0.5]]
+
+
+def test_consistency_with_some_answers_is_the_same_on_average():
+    generator, one = np.random.default_rng(0), Collective(consistency=1)
+    draws = [one.pays(["aaba"], [0, 1, 0, 1], generator)[0] for _ in range(2000)]
+    assert {pay for row in draws for pay in row} == {0.0, 1.0}
+    # The standard error of a half is .011.
+    assert np.mean(draws, axis=0) == pytest.approx([1.0, 0.5, 0.0, 0.5], abs=0.05)
+
+
+def test_the_vote_pays_unless_answers_are_compared():
+    pays = WEIGHTED.pays(TIED, [0] * 4, np.random.default_rng(0))
+    assert pays == [[1.0, 1.0, 0.0, 0.0], [0.0] * 4, [1.0, 1.0, 1.0, 0.0]]
+    with pytest.raises(SettingError, match=r"learner\.collective\.consistency .* got -1"):
+        Collective(consistency=-1)
+
+
 def test_another_vote_is_refused():
     with pytest.raises(UnknownNameError, match=r"learner\.collective\.vote 'odd'"):
         Collective("odd")  # type: ignore[arg-type]

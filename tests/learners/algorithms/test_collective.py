@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf
 from updates import equal, weights
 
 from laconic import envs
+from laconic.envs.benchmarks.signal import COLOURS, THINGS
 from laconic.envs.errors import SettingError
 from laconic.extras.analysis.voter import VoterTeam
 from laconic.learners.advantages.collective import Collective
@@ -275,6 +277,53 @@ def test_figures_of_answers_are_those_of_the_update():
     # .0976 and .3333, H = .4629 + .3277 + .5283 = 1.3189 bits.
     voters = [each["effective_voters"] for each in measures]
     assert voters == pytest.approx([2**1.3189, 2**1.3189, 1.0, 1.0], abs=2e-3)
+
+
+class Reader:
+    """A policy that finds the thing asked for in any wording, or names the first color it reads."""
+
+    def __init__(self, reads: bool) -> None:
+        self.reads = reads
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        return [Reply(f"#### {self.color(request.text.splitlines()[1:])}") for request in requests]
+
+    def color(self, lines: Sequence[str]) -> str:
+        table, question = lines
+        if not self.reads:
+            return next(word for word in re.findall(r"\w+", table) if word in COLOURS)
+        asked = next(word for word in re.findall(r"\w+", question) if word in THINGS)
+        fact = next(text for text in table.split(".") if asked in text.split())
+        return next(word for word in fact.split() if word in COLOURS)
+
+
+def test_consistency_pays_those_whose_answers_do_not_follow_the_wording():
+    rooms = environments(20, colours=3, instructions="brief")
+    policies = {agent: Reader(agent == VOTERS[0]) for agent in VOTERS}
+    ballots = Ballots(Collective(consistency=2))
+    groups = ballots(rooms, policies, starts_of(rooms[0]), 3, seed=0)
+    assert len({each.turns[0].read for group in groups for each in group.episodes}) == 60
+    earned = set()
+    for group in groups:
+        # The plays begin with the colors of the first, second and third thing.
+        first = [text.removesuffix(".").split()[-1] for text in tasks_of(rooms, group).statements]
+        shares = [sum(other == color for other in first) - 1 for color in first]
+        for place, episode in enumerate(group.episodes):
+            pay = (shares[place] / 2,)
+            assert episode.task_rewards == {"solver_0": (1.0,), "solver_1": pay, "solver_2": pay}
+            assert episode.measures["voter_accuracy"] >= 1 / 3
+            earned.add(shares[place])
+    assert earned == {0, 1, 2}
+
+
+def tasks_of(rooms: list[Any], group: Group) -> Any:
+    return rooms[0].tasks[group.task]
+
+
+def test_consistency_needs_several_wordings():
+    room = envs.make("gsm8k", tasks=2, **ALONE)
+    with pytest.raises(SettingError, match="gsm8k has one for train-0/0; choose env=signal"):
+        Ballots(Collective(consistency=2))([room], {}, starts_of(room), 2, seed=0)
 
 
 REFUSED = [
