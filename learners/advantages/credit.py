@@ -9,10 +9,10 @@ same under every credit. The learner weighs C by w (`charge_factor`) and compare
     team, outcome     task reward if all are paid alike,       sum of bills
                       else the sum over agents
     silence, shapley  difference of the team's T               difference of the team's C
-    rank              local reward + share of the team's T     as `own`
+    rank              local reward + weight x the team's T     as `own`
 
 Credits are pure functions of one episode; they know neither groups nor tokens. `rank` alone takes
-its shares from the group (`OF_GROUP`). `silence` and `shapley` are counterfactual: a collector
+its weights from the group (`OF_GROUP`). `silence` and `shapley` are counterfactual: a collector
 measures them by replays (`learners.rollout.collectors`), and a learner adds that collector by
 itself. With `env.reward.when=solved`, C is 0 in episodes that were not solved. An environment that
 reports no bills counts as unpriced: T is its reward.
@@ -114,8 +114,8 @@ def counterfactual(episode: Episode) -> Credits:
     )
 
 
-def rank(episode: Episode, shares: Mapping[str, float] | None = None) -> Credits:
-    """Pay each agent its local reward and a share of the team's, and charge it as `own` does.
+def rank(episode: Episode, weights: Mapping[str, float] | None = None) -> Credits:
+    """Pay each agent its local reward and the team's by a weight, and charge it as `own` does.
 
     The local reward is 1 if the agent spoke when it was informed and was silent when it was not;
     over several turns the mean. It is 0 where the environment does not say who is informed.
@@ -124,13 +124,13 @@ def rank(episode: Episode, shares: Mapping[str, float] | None = None) -> Credits
 
     Args:
         episode: episode to credit.
-        shares: share of each agent in the team's task reward (`rank_shares`); None: equal ones.
+        weights: weight of the team's task reward for each agent (`rank_weights`); None: 1 each.
     """
     paid, local = team(episode).task, local_rewards(episode)
-    shares = rank_shares([episode]) if shares is None else shares
+    weights = dict.fromkeys(paid, 1.0) if weights is None else weights
     task = {
         agent: tuple(
-            alone + shares[agent] * together
+            alone + weights[agent] * together
             for alone, together in zip(local[agent], rounds, strict=True)
         )
         for agent, rounds in paid.items()
@@ -149,11 +149,12 @@ def local_rewards(episode: Episode) -> dict[str, Rounds]:
     return {agent: tuple(rounds) for agent, rounds in rewards.items()}
 
 
-def rank_shares(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the share of each agent in the task reward of a group's episodes; they sum to 1.
+def rank_weights(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the weight of the team's task reward for each agent of a group; their mean is 1.
 
-    An agent's share grows with the agreement of two rankings of the episodes, by its local reward
-    and by the team's task reward: it is its `ndcg` over the sum of all agents'.
+    An agent's weight grows with the agreement of two rankings of the episodes, by its local reward
+    and by the team's task reward: it is its `ndcg` over the mean of all agents'. So a token costs
+    as much of the team's reward as under other credits, on average over agents.
     """
     gains = [team_parts(episode).task for episode in episodes]
     lowest = min(0.0, *gains)
@@ -162,8 +163,8 @@ def rank_shares(episodes: Sequence[Episode]) -> dict[str, float]:
         agent: ndcg([sum(each.get(agent, ())) for each in local], [gain - lowest for gain in gains])
         for agent in dict.fromkeys(agent for each in local for agent in each)
     }
-    total = sum(agreement.values())
-    return {agent: value / total for agent, value in agreement.items()}
+    mean = fmean(agreement.values()) if agreement else 1.0
+    return {agent: value / mean for agent, value in agreement.items()}
 
 
 def ndcg(scores: Sequence[float], gains: Sequence[float]) -> float:
@@ -202,7 +203,7 @@ CREDITS: Mapping[str, Credit] = MappingProxyType(
 )
 """Credits by their name in a config."""
 OF_GROUP: Mapping[Credit, Callable[[Sequence[Episode]], Credit]] = MappingProxyType(
-    {rank: lambda episodes: partial(rank, shares=rank_shares(episodes))}
+    {rank: lambda episodes: partial(rank, weights=rank_weights(episodes))}
 )
 """Credits that depend on the group -> functions from its episodes to the credit of each."""
 FORWARD_LOOKING: tuple[Credit, ...] = (counterfactual,)

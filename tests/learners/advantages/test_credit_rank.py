@@ -1,4 +1,4 @@
-"""Credit by rank: shares by hand and against all orders, local rewards, and a group's sequences."""
+"""Credit by rank: weights by hand and over all orders, local rewards, sequences of a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laconic.learners.advantages.credit import (
     ndcg,
     own,
     rank,
-    rank_shares,
+    rank_weights,
 )
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Turn
@@ -117,7 +117,7 @@ def test_the_local_reward_of_several_turns_is_their_mean():
     assert local_rewards(episode) == {"a": (0.5, 0.0), "b": (0.0, 1.0), "s": (0.0, 0.0)}
 
 
-def shares_by_hand() -> dict[str, float]:
+def weights_by_hand() -> dict[str, float]:
     # Solved, solved, not. a ranks them 1, 1, 0, which is the best ranking: 1.
     # b ranks them 0, 1, 1. Tied at ranks 1 and 2 are a gain of 1 and one of 0: (1 + SECOND) / 2;
     # the other gain is at rank 3: 1/2. At best 1 + SECOND.
@@ -128,22 +128,22 @@ def shares_by_hand() -> dict[str, float]:
         "b": (best / 2 + 0.5) / best,
         "s": 2 * (best + 0.5) / 3 / best,
     }
-    return {agent: value / sum(agreement.values()) for agent, value in agreement.items()}
+    mean = sum(agreement.values()) / 3
+    return {agent: value / mean for agent, value in agreement.items()}
 
 
-def test_shares_are_the_agreements_of_rankings_over_their_sum():
-    shares = rank_shares([BOTH_SPEAK, AS_IT_SHOULD, SILENT])
-    assert shares == pytest.approx(shares_by_hand(), abs=1e-12)
-    # 1, 0.80657 and 0.87104 over their sum, 2.67761.
-    assert shares == pytest.approx({"a": 0.37347, "b": 0.30123, "s": 0.32531}, abs=1e-5)
-    assert sum(shares.values()) == pytest.approx(1.0)
+def test_weights_are_the_agreements_of_rankings_over_their_mean():
+    weights = rank_weights([BOTH_SPEAK, AS_IT_SHOULD, SILENT])
+    assert weights == pytest.approx(weights_by_hand(), abs=1e-12)
+    # 1, 0.80657 and 0.87104 over their mean, 0.89254.
+    assert weights == pytest.approx({"a": 1.12040, "b": 0.90368, "s": 0.97592}, abs=1e-5)
 
 
-def test_shares_are_equal_in_a_group_of_equal_outcomes_and_for_an_episode_alone():
-    third = pytest.approx(dict.fromkeys("abs", 1 / 3))
-    assert rank_shares([SILENT, SILENT]) == third
-    assert rank_shares([AS_IT_SHOULD, BOTH_SPEAK]) == third
-    assert rank_shares([BOTH_SPEAK]) == third
+def test_weights_are_equal_in_a_group_of_equal_outcomes_and_for_an_episode_alone():
+    equal = pytest.approx(dict.fromkeys("abs", 1.0))
+    assert rank_weights([SILENT, SILENT]) == equal
+    assert rank_weights([AS_IT_SHOULD, BOTH_SPEAK]) == equal
+    assert rank_weights([BOTH_SPEAK]) == equal
 
 
 def test_losses_of_a_game_are_ranked_as_gains_over_the_worst():
@@ -157,30 +157,30 @@ def test_losses_of_a_game_are_ranked_as_gains_over_the_worst():
         lost(1.0, ("a", 0, "x", True), ("b", 0, "", True)),
         lost(3.0, ("a", 0, "", True), ("b", 0, "x", True)),
     ]
-    assert rank_shares(group) == pytest.approx(
-        {"a": 1 / (1 + SECOND), "b": SECOND / (1 + SECOND)}, abs=1e-12
+    assert rank_weights(group) == pytest.approx(
+        {"a": 2 / (1 + SECOND), "b": 2 * SECOND / (1 + SECOND)}, abs=1e-12
     )
 
 
-def test_an_agent_gets_its_local_reward_its_share_and_its_own_bill():
-    shares = {"a": 0.5, "b": 0.3, "s": 0.2}
-    credits = rank(AS_IT_SHOULD, shares)
-    # Local in round 0, share times 1 in round 1.
-    assert credits.task == {"a": (1.0, 0.5), "b": (1.0, 0.3), "s": (0.0, 0.2)}
+def test_an_agent_gets_its_local_reward_the_teams_by_its_weight_and_its_own_bill():
+    credits = rank(AS_IT_SHOULD, {"a": 1.5, "b": 0.7, "s": 0.8})
+    # Local in round 0, weight times 1 in round 1.
+    assert credits.task == {"a": (1.0, 1.5), "b": (1.0, 0.7), "s": (0.0, 0.8)}
+    assert rank(AS_IT_SHOULD).task["b"] == (1.0, 1.0)
     assert credits.cost == own(AS_IT_SHOULD).cost
 
 
-def test_the_sequences_of_a_group_take_their_shares_from_all_its_episodes():
+def test_the_sequences_of_a_group_take_their_weights_from_all_its_episodes():
     group = Group("t", (BOTH_SPEAK, AS_IT_SHOULD, SILENT))
     sequences = sequences_of(group, credit=credit("rank"), advantages=Advantages(scale="none"))
-    shares = shares_by_hand()
+    weights = weights_by_hand()
     local = {"a": (1, 1, 0), "b": (0, 1, 1), "s": (0, 0, 0)}
     assert len(sequences) == 9
     for sequence in sequences:
         solved = sequence.episode < 2
-        expected = local[sequence.agent][sequence.episode] + shares[sequence.agent] * solved
+        expected = local[sequence.agent][sequence.episode] + weights[sequence.agent] * solved
         assert sequence.breakdown.task == pytest.approx(expected, abs=1e-12)
-    # Agents that are not trained still have their shares.
+    # Agents that are not trained still have their weights.
     alone = sequences_of(
         group, credit=credit("rank"), advantages=Advantages(scale="none"), agents=["b"]
     )
