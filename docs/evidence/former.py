@@ -65,7 +65,7 @@ def course(label: str, start: str, run: str, *numbers: int) -> str:
     now = {name: percent(mean) if name in PERCENT else number(mean) for name, mean in means.items()}
     accuracy, tokens, silent = USUAL[:3]
     return (
-        f"{label}: {before[accuracy]} in {before[tokens]}, then {now[accuracy]} in "
+        f"**{label}** {before[accuracy]} in {before[tokens]}, then {now[accuracy]} in "
         f"{now[tokens]}; silent {before[silent]}, then {now[silent]}"
     )
 
@@ -73,13 +73,13 @@ def course(label: str, start: str, run: str, *numbers: int) -> str:
 def single(label: str, run: str) -> str:
     """Return accuracy and tokens of one evaluation, with intervals over tasks."""
     figures = intervals(f"{run}_evaluation")
-    return f"{label}: {percent(figures['accuracy'])} in {number(figures['tokens_said'])}"
+    return f"**{label}** {percent(figures['accuracy'])} in {number(figures['tokens_said'])}"
 
 
 def stopped(label: str, run: str, metric: str = "accuracy") -> str:
     """Return a metric of the last update of one training, and the number of its updates."""
     rows = updates(run)
-    return f"{label}: {100 * rows[-1][f'train/{metric}']:.0f} % in update {len(rows)}"
+    return f"**{label}** {100 * rows[-1][f'train/{metric}']:.0f} % in update {len(rows)}"
 
 
 def word_for_word() -> str:
@@ -88,7 +88,7 @@ def word_for_word() -> str:
         percent({"mean": float(row["facts_told"]), **{end: float(row[end]) for end in ENDS}})
         for row in table("facts_told")
     )
-    return f"useful facts said word for word: {start}, then {', '.join(trained)}"
+    return f"**useful facts said word for word** {start}, then {', '.join(trained)}"
 
 
 def brief() -> str:
@@ -102,7 +102,7 @@ def brief() -> str:
         )
         tokens.append(f"{world} {number(ratio, 3)}")
         solved.append(number({end: 100 * share for end, share in gain.items()}))
-    return f"of the tokens: {'; '.join(tokens)}<br>points: {'; '.join(solved)}"
+    return f"**of the tokens** {'; '.join(tokens)}<br>**points** {'; '.join(solved)}"
 
 
 def remedies() -> str:
@@ -270,7 +270,7 @@ EXPERIMENTS: Sequence[Experiment] = (
                 *(1, 2, 3),
             ),
             word_for_word,
-            lambda: f"a message of seed 2 is worth {worth('strategyqa/bare_2_demand')} tasks",
+            lambda: f"**worth of a message of seed 2** {worth('strategyqa/bare_2_demand')} tasks",
         ),
         "generated rows: [three minutes](../starts.md) of `strategyqa`",
         "By always answering no two seeds pass every [bar](gsm8k.md).",
@@ -282,7 +282,7 @@ EXPERIMENTS: Sequence[Experiment] = (
                 stopped, "silent turns, always, seed 1", "gsm8k_rows/price_0.5", "silence_rate"
             ),
             lambda: (
-                "in solved episodes, seeds 1 to 3: "
+                "**in solved episodes, seeds 1 to 3** "
                 + change(
                     "gsm8k_rows/second_start_500_evaluation",
                     *(f"gsm8k_rows/solved_{seed}_500_evaluation" for seed in (1, 2, 3)),
@@ -295,8 +295,8 @@ EXPERIMENTS: Sequence[Experiment] = (
     Experiment(
         "Silence dies out while informed helpers learn to speak. What keeps it? Charged always",
         (
-            lambda: "silent, gsm8k, sampled, updates 4 to 6, seeds 1 to 3: " + remedies(),
-            lambda: f"mathematics, greedy, update 20, seeds 2 to 4: {balanced()}",
+            lambda: "**silent, gsm8k, sampled, updates 4 to 6, seeds 1 to 3** " + remedies(),
+            lambda: f"**mathematics, greedy, update 20, seeds 2 to 4** {balanced()}",
         ),
         "none; [what it does](../economy.md#silence)",
         "Six updates do not decide it: over 45 silence often comes back by itself.",

@@ -41,6 +41,8 @@ COMPARED = {
     "gsm8k, level 1": ("gsm8k_level1/comparison", "seed_1"),
     "Sports Understanding": ("sports/comparison", "seed_1"),
     "mathematics, third start": ("math/third_start_comparison", "seed_4"),
+}
+HARDER = {
     "levels 1 to 3": ("gsm8k_harder/comparison", "seed_4"),
     "StrategyQA": ("strategyqa/comparison", "seed_1"),
     "GSM8K": ("gsm8k_rows/comparison", "seed_1"),
@@ -59,6 +61,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     ),
     "former": experiments,
     "controls": partial(controls, COMPARED, FORMS),
+    "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
     "fidelity": fidelity,
     "short_trainings": short_trainings,
     "one_rate_credits": partial(

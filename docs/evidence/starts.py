@@ -19,8 +19,7 @@ from laconic.learners.agents.recipes import CARD, RECIPES, shipped
 
 PAGE = HERE.parent / "starts.md"
 MARK = "<!-- starts -->\n"
-_FIGURES = ("accuracy", "score", "survived", "tokens_said", "silent_if_uninformed")
-_SHARES = ("accuracy", "survived", "silent_if_uninformed")
+_SHARES = ("accuracy", "silent_if_uninformed")
 FLOORS = ("silent", "random")
 """Entries of the yardstick that solve next to nothing."""
 COLUMNS = {
@@ -51,7 +50,7 @@ def figure(name: str, value: float | None) -> str:
 def recipes() -> list[Cells]:
     """Return one row per environment: recipe, time, and the figures of its policy."""
     heads = ["environment", "chosen by", "minutes, one core", "step", "parameters"]
-    heads += ["accuracy", "score", "survived", "tokens said", "silent with nothing useful"]
+    heads += ["figure", "tokens said", "silent with nothing useful"]
     rows = [heads]
     for name, recipe in RECIPES.items():
         card = card_of(name)
@@ -64,7 +63,10 @@ def recipes() -> list[Cells]:
                 f"{card['minutes']:.0f}" if card else f"about {recipe.minutes:.0f}",
                 str(card.get("step", "")) if card else _reached(name),
                 f"{parameters:,}" if parameters else "",
-                *(figure(key, figures.get(key)) for key in _FIGURES),
+                *(
+                    figure(key, figures.get(key))
+                    for key in (recipe.metric, "tokens_said", "silent_if_uninformed")
+                ),
             ]
         )
     return rows
