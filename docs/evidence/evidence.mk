@@ -347,6 +347,20 @@ evidence-faults: .venv/installed  ## a false claim by price, topology and place 
 	  done; \
 	done; done
 
+# The shipped policy behind gates: a script without and with noise, and one that learns from the worth of its messages.
+GATES := $(EVIDENCE)/gate
+evidence-gate: SEEDS := 0 1 2
+evidence-gate: .venv/installed  ## the shipped policy behind a gate, scripted or learned (docs/gate.md)
+	for gate in "none agent=tiny" "informed agent=gated"; do \
+	  $(BIN)/laconic evaluate $${gate#* } evaluation.tasks=300 threads=1 resume=true hydra.run.dir=$(GATES)/$${gate%% *} || exit 1; \
+	done
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic evaluate agent=gated agent.gate.speak_informed=0.9 agent.gate.speak_uninformed=0.1 evaluation.tasks=300 threads=1 \
+	    seed=$$seed resume=true hydra.run.dir=$(GATES)/noise_$$seed || exit 1; \
+	  $(BIN)/laconic train agent=gate experiment=credit learner.credit=silence train.steps=15 train.evaluate_every=null \
+	    evaluation.tasks=300 seed=$$seed report=false resume=true hydra.run.dir=$(GATES)/learned_$$seed || exit 1; \
+	done
+
 # One solver at three caps, and votes of several that hear the same helpers; `laconic predict $(VOTES)` compares them.
 VOTES := $(EVIDENCE)/votes
 PLAYED := env.topology=complete env.budget.episode=null evaluation.greedy=false evaluation.tasks=200 threads=1 resume=true

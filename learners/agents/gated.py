@@ -136,10 +136,10 @@ class GatedPolicy(HFPolicy):
         """
         decisions = self.gate.decide(requests, seed=_other(seed), greedy=greedy)
         passed = [place for place, decision in enumerate(decisions) if decision.speaks]
-        spoken = []
+        replies = []
         if passed:
-            spoken = super().reply([requests[p] for p in passed], seed=seed, greedy=greedy)
-        reply_at = dict(zip(passed, spoken, strict=True))
+            replies = super().reply([requests[p] for p in passed], seed=seed, greedy=greedy)
+        reply_at = dict(zip(passed, replies, strict=True))
         return [
             self._record(request, decision, reply_at.get(place))
             for place, (request, decision) in enumerate(zip(requests, decisions, strict=True))
@@ -177,21 +177,21 @@ class GatePolicy(HFPolicy):
         """Decide about all requests, then let the speaker answer those that may speak."""
         own = super().reply(requests, seed=seed, greedy=greedy)
         passed = [place for place, reply in enumerate(own) if speaks(reply, greedy)]
-        asked = [as_said_by(self.speaker, requests[place]) for place in passed]
-        spoken = self.speaker.reply(asked, seed=_other(seed), greedy=greedy) if asked else []
+        views = [as_said_by(self.speaker, requests[place]) for place in passed]
+        answers = self.speaker.reply(views, seed=_other(seed), greedy=greedy) if views else []
         replies = [replace(reply, gate=GateCall(False, _size(reply))) for reply in own]
-        for place, request, said in zip(passed, asked, spoken, strict=True):
-            decided, earlier = own[place], requests[place]
-            tokens = unread(earlier.history, request.history, said)
+        for place, view, answer in zip(passed, views, answers, strict=True):
+            request, decision = requests[place], own[place]
+            tokens = unread(request.history, view.history, answer)
             # Where silence was likeliest, though not likely enough, the gate reads what was said.
-            decision = self.quote(earlier, said.message) if is_silence(decided) else decided
+            written = self.quote(request, answer.message) if is_silence(decision) else decision
             replies[place] = replace(
-                said,
-                prompt_ids=decision.prompt_ids,
-                reply_ids=decision.reply_ids,
-                behavior_logprobs=decision.behavior_logprobs,
-                version=decided.version,
-                gate=GateCall(True, _size(decided), tokens),
+                answer,
+                prompt_ids=written.prompt_ids,
+                reply_ids=written.reply_ids,
+                behavior_logprobs=written.behavior_logprobs,
+                version=decision.version,
+                gate=GateCall(True, _size(decision), tokens),
             )
         return replies
 
