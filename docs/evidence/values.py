@@ -29,6 +29,8 @@ from laconic.extras.analysis.prediction import Played, Shape, predict
 
 GAP = {"mean": "gap", "low": "low", "high": "high"}
 """Part of an interval -> its column in the table of cross-play."""
+ACCURACY = {"mean": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
+"""Part of the interval of an accuracy -> its column in a table."""
 
 
 def change(start: str, *runs: str) -> str:
@@ -299,3 +301,20 @@ def played(row: Row) -> Played:
         row["tokens_said"],
         row["tokens_read"],
     )
+
+
+def gates() -> str:
+    """Return what the shipped team solves behind each gate, and how often its policy is called."""
+    parts = []
+    rows = table("gate/runs")
+    for name in ("none", "informed", "noise", "learned"):
+        group = [row for row in rows if (row["gate"], row["trained"]) == (name, row["last"])]
+        means = {key: [float(row[key]) for row in group] for key in ("accuracy", "gated_calls")}
+        if len(group) == 1:
+            accuracy = percent({key: float(group[0][at]) for key, at in ACCURACY.items()})
+            calls = f"{means['gated_calls'][0]:.2f}"
+        else:
+            accuracy = percent(over_seeds(means["accuracy"]))
+            calls = number(over_seeds(means["gated_calls"]), 2)
+        parts.append(f"{name}: {accuracy} in {calls} calls")
+    return "; ".join(parts)
