@@ -60,9 +60,11 @@ class Edges:
     """Number of updates in which edges learn; the graph is pruned and fixed after the last."""
     edges: tuple[Edge, ...] = field(default=(), init=False)
     """Edges that are learned; empty before the first group is played."""
+    rounds: int = field(default=1, init=False)
+    """Number of rounds whose messages may be read."""
     logits: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), init=False)
     """Logits θ of the edges, (edges,)."""
-    done: int = field(default=0, init=False)
+    updates_taken: int = field(default=0, init=False)
     """Number of updates in which edges have learned."""
     tokens: int = field(default=0, init=False)
     """Tokens said, read and thought in the episodes from which edges have learned."""
@@ -82,7 +84,7 @@ class Edges:
     @property
     def graph(self) -> Graph:
         """Graph of the edges above 1/2 once they are fixed; empty before that."""
-        return self._graph_of(self.logits > 0) if self.done >= self.updates else ()
+        return self._graph_of(self.logits > 0) if self.updates_taken >= self.updates else ()
 
     def around(self, collector: Collector) -> UnderGraphs:
         """Return a collector that plays by another one, under drawn graphs.
@@ -112,6 +114,7 @@ class Edges:
         edges = edges_of(environment)
         if not self.edges:
             self.edges, self.logits = edges, np.zeros(len(edges))
+            self.rounds = environment.unwrapped.rounds - 1
         if edges != self.edges:
             raise SettingError(
                 f"learner/topology=edges has learned {len(self.edges)} edges, and env.topology with"
@@ -126,16 +129,16 @@ class Edges:
         Returns:
             `edges`, those above 1/2; `edge_training_tokens`, said, read and thought to learn them.
         """
-        drawn = [group for group in groups if group.own and group.episodes[0].topology]
-        if drawn and self.done < self.updates:
-            self.logits = self.logits + self.learning_rate * self.gradient(drawn)
-            self.done += 1
+        own = [group for group in groups if group.own and group.episodes[0].topology]
+        if own and self.updates_taken < self.updates:
+            self.logits = self.logits + self.learning_rate * self.gradient(own)
+            self.updates_taken += 1
             self.tokens += sum(
                 sum(
                     sum(ledger.values())
                     for ledger in (e.tokens_said, e.tokens_read, e.tokens_thought)
                 )
-                for group in drawn
+                for group in own
                 for e in group.episodes
             )
         return {
@@ -151,8 +154,8 @@ class Edges:
         total = np.zeros(len(self.edges))
         for group, values, baseline in zip(groups, returns, others, strict=True):
             for episode, value in zip(group.episodes, values, strict=True):
-                said = {(turn.round, turn.agent) for turn in episode.turns if turn.message}
-                active = np.array([(edge.round, edge.speaker) in said for edge in self.edges])
+                speakers = {(turn.round, turn.agent) for turn in episode.turns if turn.message}
+                active = np.array([(edge.round, edge.speaker) in speakers for edge in self.edges])
                 chosen = np.array([_has(episode.topology, edge) for edge in self.edges])
                 scores = active * (chosen - self.probabilities)
                 total += (value - baseline) * scores / len(group.episodes)
@@ -170,8 +173,7 @@ class Edges:
 
     def _graph_of(self, chosen: NDArray[np.bool_]) -> Graph:
         """Return the graph that has the chosen edges, (edges,)."""
-        rounds = 1 + max((edge.round for edge in self.edges), default=0)
-        graph: list[dict[str, tuple[str, ...]]] = [{} for _ in range(rounds)]
+        graph: list[dict[str, tuple[str, ...]]] = [{} for _ in range(self.rounds)]
         for edge, is_chosen in zip(self.edges, chosen, strict=True):
             if is_chosen:
                 hears = graph[edge.round]
@@ -180,15 +182,19 @@ class Edges:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the logits by edge, and what was counted."""
-        edges = [list(edge) for edge in self.edges]
-        logits = self.logits.tolist()
-        return {"edges": edges, "logits": logits, "done": self.done, "tokens": self.tokens}
+        return {
+            "edges": [list(edge) for edge in self.edges],
+            "rounds": self.rounds,
+            "logits": self.logits.tolist(),
+            "updates_taken": self.updates_taken,
+            "tokens": self.tokens,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of `state_dict`."""
         self.edges = tuple(Edge(*edge) for edge in state["edges"])
-        self.logits = np.array(state["logits"], dtype=np.float64)
-        self.done, self.tokens = state["done"], state["tokens"]
+        self.rounds, self.logits = state["rounds"], np.array(state["logits"], dtype=np.float64)
+        self.updates_taken, self.tokens = state["updates_taken"], state["tokens"]
 
 
 class UnderGraphs(Collector):

@@ -105,7 +105,7 @@ def test_edges_learn_beside_weights_and_alone(policy, speakers, group):
     without = GroupLearner(speakers, ADAMW).update([group])
     metrics = trained.update([played])
     assert set(metrics) - set(without) == {"edges", "edge_training_tokens"}
-    assert trained.collector.edges is edges and edges.done == 1
+    assert trained.collector.edges is edges and edges.updates_taken == 1
     state = trained.state_dict()
     assert state["topology"]["edges"] == [list(edge)]
     policy.model.requires_grad_(False)
@@ -116,7 +116,7 @@ def test_edges_learn_beside_weights_and_alone(policy, speakers, group):
     again, _ = with_edge()
     resumed = GroupLearner(speakers, SGD, topology=again)
     resumed.load_state_dict(alone.state_dict())
-    assert again.done == 1 and again.logits == edges.logits
+    assert again.updates_taken == 1 and again.logits == edges.logits
 
 
 def test_with_the_unit_reply_every_reply_is_a_sequence(policy, speakers, group):

@@ -106,7 +106,7 @@ def test_edges_above_one_half_stay_and_the_others_are_pruned_for_good():
     assert learned.graph == ({"c": ("a",)},) and learned.probabilities[1] == 0.5
     before = learned.logits.copy()
     assert learned.update(groups)["edge_training_tokens"] == 6 * 14.0
-    assert (learned.logits == before).all() and learned.done == 2
+    assert (learned.logits == before).all() and learned.updates_taken == 2
 
 
 def test_groups_of_other_runs_and_without_a_drawn_graph_are_left_out():
@@ -115,7 +115,7 @@ def test_groups_of_other_runs_and_without_a_drawn_graph_are_left_out():
     foreign = Group("task", (own,), own=False)
     fixed = Group("task", (replace(own, topology=()),))
     assert learned.update([foreign, fixed]) == {"edges": 0.0, "edge_training_tokens": 0.0}
-    assert learned.done == 0
+    assert learned.updates_taken == 0
 
 
 def test_each_edge_is_drawn_with_its_probability_and_by_the_seed():
@@ -138,6 +138,9 @@ def test_edges_are_those_of_the_topology_in_all_rounds_but_the_last():
     star += [Edge(0, "solver_0", listener) for listener in HELPERS]
     again = [edge._replace(round=3) for edge in star]
     assert edges_of(environment) == (*star, Edge(2, "helper_0", "helper_1"), *again)
+    # A round without edges keeps its place, or the next round would begin the cycle again.
+    (graph,) = Edges().draw(made(topology=["star", "none"], rounds=3), 1, np.random.default_rng(0))
+    assert len(graph) == 2 and graph[0] and not graph[1]
 
 
 def test_a_group_is_played_under_one_graph_and_agents_hear_along_it():
@@ -191,7 +194,7 @@ def test_a_state_continues_the_learning():
     learned.update([Group("task", (episode(1.0, BOTH, a=4),))])
     restored.load_state_dict(learned.state_dict())
     assert restored.edges == learned.edges and (restored.logits == learned.logits).all()
-    assert (restored.done, restored.tokens) == (1, 14)
+    assert (restored.updates_taken, restored.tokens) == (1, 14)
 
 
 def test_what_has_no_edges_to_learn_is_refused():
