@@ -19,6 +19,7 @@ from values import (
     entries,
     faithful,
     last,
+    linked,
     on_gpu,
     quick,
     remedied,
@@ -407,6 +408,16 @@ CLAIMS: Sequence[Claim] = (
         voted,
         "sampled, 200 tasks; one policy of 0.7 M parameters",
         UNTRAINED,
+    ),
+    Claim(
+        "Learned edges leave the star, at no loss and fewer tokens read"
+        " ([topologies](../topologies.md))",
+        "`make evidence-topology`",
+        [],
+        "0 to 2",
+        linked,
+        "the shipped team is frozen; one level, one rate of reading",
+        "task reward less 0.01 for each token read",
     ),
     Claim(
         "Seven updates of the first recipe need 8 GB of a GPU ([recipe](../recipes/gpu_24gb.md))",

@@ -373,6 +373,15 @@ evidence-votes: .venv/installed  ## votes of the shipped policy, to be predicted
 	    hydra.run.dir=$(VOTES)/team_$${cap}_$$solvers || exit 1; \
 	done; done
 
+# Edges learn around the shipped team, which stays as it is.
+LINKS := $(EVIDENCE)/topology
+evidence-topology: SEEDS := 0 1 2
+evidence-topology: .venv/installed  ## learned edges around the shipped team (docs/topologies.md)
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train learner/topology=edges env.topology=complete agent.frozen=true train.group_size=2 train.tasks_per_step=64 \
+	    train.steps=40 evaluation.tasks=200 seed=$$seed threads=1 report=false logger=none resume=true hydra.run.dir=$(LINKS)/$$seed || exit 1; \
+	done
+
 # Voters are taught alone, all from the same untrained weights, by other demonstrations each; then they learn from their vote.
 ELECTED := $(EVIDENCE)/rlccf
 VOTER := env=signal '~env.team.helper' report=false logger=none resume=true

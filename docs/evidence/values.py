@@ -27,6 +27,8 @@ from rows import HERE, Row, intervals, read, table, updates
 
 from laconic.extras.analysis.prediction import Played, Shape, predict
 
+STAR = "env.topology=[{solver_0:[helper_0,helper_1,helper_2]}]"
+"""Learned graph in which the solver hears all helpers, and no other agent hears any."""
 GAP = {"mean": "gap", "low": "low", "high": "high"}
 """Part of an interval -> its column in the table of cross-play."""
 ACCURACY = {"mean": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
@@ -195,6 +197,27 @@ def spread() -> str:
             tokens = ", ".join(number(row["fault_tokens"], 0) for row in group)
             parts.append(f"price {price}, {place}: {agents} of the agents, {tokens} tokens")
     return "; ".join(parts)
+
+
+def linked() -> str:
+    """Return what is left of a complete graph, and what a frozen team reads and solves with it."""
+    rows = read("topology/runs")
+    stars = sum(row["topology"] == STAR for row in rows)
+    before, after = (
+        [row[time]["tokens_read"]["mean"] for row in rows] for time in ("before", "after")
+    )
+    ratio = number(over_seeds([last / first for first, last in zip(before, after, strict=True)]), 3)
+    solved = ", ".join(percent(row["after"]["accuracy"]) for row in rows)
+    tokens = over_seeds([row["edge_training_tokens"] / 1e6 for row in rows])
+    saved = [first - last for first, last in zip(before, after, strict=True)]
+    episodes = over_seeds(
+        [row["edge_training_tokens"] / 1e3 / each for row, each in zip(rows, saved, strict=True)]
+    )
+    return (
+        f"the star into the solver on {stars} of {len(rows)} seeds; {ratio} of the tokens read;"
+        f" solved {solved}; learning took {number(tokens, 2)} million tokens, which"
+        f" {number(episodes)} thousand episodes save"
+    )
 
 
 def crossed() -> str:

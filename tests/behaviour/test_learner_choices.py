@@ -49,11 +49,9 @@ def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
 
 def test_edges_are_learned_beside_a_method_and_alone(run, small, tmp_path, rows):
     settings = ["learner/topology=edges", "env.topology=complete", "learner.topology.updates=1"]
-    for name, more in {
-        "both": [],
-        "ippo": ["learner=ippo"],
-        "alone": ["+agent.frozen=true"],
-    }.items():
+    cases = {name: [f"learner={name}"] for name in ("gspo", "c3", "ippo")}
+    cases["alone"] = ["agent.frozen=true"]
+    for name, more in cases.items():
         folder = tmp_path / name
         sizes = [each for each in small if name != "ippo" or "charge_power" not in each]
         outcome = run("train", *sizes, *settings, *more, f"hydra.run.dir={folder}")

@@ -6,11 +6,11 @@ are compared under one graph. REINFORCE then moves the logits:
     θ_e += learning_rate * mean over episodes of (R - b) (x_e - p_e),    p_e = 1 / (1 + exp(-θ_e))
 
 R is the task reward of the team less `rate` for each message token that an agent reads, b the mean
-R of the other groups, and x_e is 1 if the graph has the edge. Edges pay for reading alone: the
-price of a message is charged to the policy that wrote it. An edge whose speaker is silent in its
-round has no effect on the episode, so the episode says nothing about it. All edges begin at 1/2.
-After `updates` updates those above 1/2 stay, and the others are pruned: an edge has to earn its
-place. The graph then stays as it is, while the policies go on learning.
+R of the groups of other tasks, and x_e is 1 if the graph has the edge. Edges pay for reading alone:
+the price of a message is charged to the policy that wrote it. An edge whose speaker is silent in
+its round has no effect on the episode, so the episode says nothing about it. All edges begin at
+1/2. After `updates` updates those above 1/2 stay, and the others are pruned: an edge has to earn
+its place. The graph then stays as it is, while the policies go on learning.
 
 The edges are those of `env.topology`, in all rounds but the last, whose messages no agent reads.
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,10 +150,13 @@ class Edges:
     def gradient(self, groups: Sequence[Group]) -> NDArray[np.float64]:
         """Return the REINFORCE estimate of the gradient of R by the logits, (edges,)."""
         returns = [[self._return(episode) for episode in group.episodes] for group in groups]
-        means = np.array([np.mean(each) for each in returns])
-        others = (means.sum() - means) / max(len(means) - 1, 1)
+        means = [fmean(values) for values in returns]
         total = np.zeros(len(self.edges))
-        for group, values, baseline in zip(groups, returns, others, strict=True):
+        for group, values in zip(groups, returns, strict=True):
+            # Groups of one task may share a graph, on which a baseline must not depend.
+            pairs = zip(groups, means, strict=True)
+            others = [mean for other, mean in pairs if other.task != group.task]
+            baseline = fmean(others) if others else 0.0
             for episode, value in zip(group.episodes, values, strict=True):
                 speakers = {(turn.round, turn.agent) for turn in episode.turns if turn.message}
                 active = np.array([(edge.round, edge.speaker) in speakers for edge in self.edges])
@@ -235,11 +239,10 @@ class UnderGraphs(Collector):
             replace(start, topology=graph) for start, graph in zip(starts, graphs, strict=True)
         ]
         groups = self.inner(*players, starts, group_size, seed=seed)
-        played = [group.episodes[0].topology for group in groups]
-        if played != graphs:
+        if any(group.episodes[0].topology not in graphs for group in groups if group.own):
             raise SettingError(
-                "learner/topology=edges needs a learner.collect that plays one group for each start"
-                f" that it is given; {self.inner.kind} plays others. Choose learner/collect=null"
+                "learner/topology=edges needs a learner.collect that plays the starts that it is"
+                f" given; {self.inner.kind} plays others. Choose learner/collect=null"
             )
         return groups
 

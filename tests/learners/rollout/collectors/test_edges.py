@@ -41,6 +41,11 @@ def edges(**settings) -> Edges:
     return made
 
 
+def group(*episodes, task="t"):
+    """Return a group of episodes of a task."""
+    return Group(task, tuple(replace(each, task=task) for each in episodes))
+
+
 def episode(task_reward, hears, **said):
     """Return an episode in which agents said these numbers of tokens in the first round."""
     turns = tuple(Turn(agent, 0, "x" * count, tokens_said=count) for agent, count in said.items())
@@ -66,9 +71,9 @@ def test_the_gradient_worked_out_by_hand():
     learned = edges(rate=0.05)
     # R: 1 - 0.05 (4 + 2) = 0.7; 1 - 0.05 x 4 = 0.8; 0. Means of the others: 0.4, 0.35, 0.75.
     groups = [
-        Group("task", (episode(1.0, BOTH, a=4, b=2),)),
-        Group("task", (episode(1.0, ONE, a=4, b=2),)),
-        Group("task", (episode(0.0, NONE, a=4, b=2),)),
+        group(episode(1.0, BOTH, a=4, b=2), task="t_1"),
+        group(episode(1.0, ONE, a=4, b=2), task="t_2"),
+        group(episode(0.0, NONE, a=4, b=2), task="t_3"),
     ]
     # a: (0.3 x 0.5 + 0.45 x 0.5 + -0.75 x -0.5) / 3; b: (0.3 x 0.5 - 0.45 x 0.5 + 0.75 x 0.5) / 3.
     assert learned.gradient(groups) == pytest.approx([0.75 / 3, 0.3 / 3])
@@ -80,11 +85,21 @@ def test_the_gradient_worked_out_by_hand():
     )
 
 
+def test_groups_of_one_task_are_no_baseline_for_each_other():
+    learned = edges(rate=0.0)
+    groups = [group(episode(1.0, ONE, a=4)), group(episode(1.0, ONE, a=4))]
+    # Both were played under one graph. The baseline is 0, so a: (0.5 + 0.5) / 2.
+    assert learned.gradient(groups) == pytest.approx([0.5, 0.0])
+    # With a failure in another task, it is 0 for both, and 1 for the third: (0.5 + 0.5 + 0.5) / 3.
+    groups.append(group(episode(0.0, NONE, a=4), task="other"))
+    assert learned.gradient(groups) == pytest.approx([0.5, 0.0])
+
+
 def test_an_edge_from_a_silent_speaker_learns_nothing():
     learned = edges(rate=0.05)
     groups = [
-        Group("task", (episode(1.0, BOTH, a=4), episode(1.0, BOTH, a=4, b=2))),
-        Group("task", (episode(0.0, BOTH, a=4, b=0),)),
+        group(episode(1.0, BOTH, a=4), episode(1.0, BOTH, a=4, b=2), task="t_1"),
+        group(episode(0.0, BOTH, a=4, b=0), task="t_2"),
     ]
     # R: 0.8 and 0.7, 0 - 0.2. The baselines are -0.2 and 0.75. b spoke in the second episode alone.
     first, second = (1.0 + 0.9) / 2 * 0.5, -0.95 * 0.5
@@ -95,8 +110,8 @@ def test_edges_above_one_half_stay_and_the_others_are_pruned_for_good():
     learned = edges(updates=2)
     # b never speaks: its probability stays 1/2, and that is not enough.
     groups = [
-        Group("task", (episode(1.0, BOTH, a=4), episode(1.0, BOTH, a=4))),
-        Group("task", (episode(0.0, NONE, a=4),)),
+        group(episode(1.0, BOTH, a=4), episode(1.0, BOTH, a=4), task="t_1"),
+        group(episode(0.0, NONE, a=4), task="t_2"),
     ]
     assert learned.graph == ()
     metrics = learned.update(groups)
@@ -222,7 +237,7 @@ def test_a_collector_that_plays_other_starts_is_refused():
     environments = [made()]
     policies = ScriptedTeam("silent").policies(environments[0])
     starts = [Start(0, next(iter(environments[0].tasks)))]
-    with pytest.raises(SettingError, match="plays one group for each start"):
+    with pytest.raises(SettingError, match="plays the starts that it is given"):
         Edges().around(Independent(elsewhere))(environments, policies, starts, 1, seed=0)
 
 
