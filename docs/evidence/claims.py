@@ -418,6 +418,7 @@ CLAIMS: Sequence[Claim] = (
         linked,
         "the shipped team is frozen; one level, one rate of reading",
         "task reward less 0.01 for each token read",
+        "efe16499",
     ),
     Claim(
         "Seven updates of the first recipe need 8 GB of a GPU ([recipe](../recipes/gpu_24gb.md))",
