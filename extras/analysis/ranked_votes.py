@@ -161,7 +161,8 @@ class Ranking:
     winners: tuple[str, ...]
     """(questions,) strongest answer of each question."""
     reputations: Mapping[str, Interval]
-    """Probability that a judge prefers the best answer of a question, with Wilson's interval."""
+    """Probability that a judge prefers the best answer of a question, with Wilson's interval.
+    Missing for a judge that is not expected to have compared a best answer."""
 
 
 def rank(questions: Sequence[Sequence[Comparison]]) -> Ranking:
@@ -183,12 +184,13 @@ def rank(questions: Sequence[Sequence[Comparison]]) -> Ranking:
     odds = (yes + 1) / (of - yes + 1)
     weights = np.log(odds).clip(0.0)[judge_of]
     # Where no judge of a question weighs anything, all weigh the same.
-    asked = question_of[pairs[:, 0].numpy()]
-    weights[np.bincount(asked, weights)[asked] == 0] = 1.0
+    compared_in = question_of[pairs[:, 0].numpy()]
+    weights[np.bincount(compared_in, weights)[compared_in] == 0] = 1.0
     values = _fit(pairs, torch.from_numpy(weights), len(places)).tolist()
     shares = {
         name: Interval(yes[i] / of[i], *wilson(yes[i], round(of[i])), round(of[i]))
         for i, name in enumerate(names)
+        if round(of[i])
     }
     return Ranking(_strongest(places, values), shares)
 
