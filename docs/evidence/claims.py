@@ -9,6 +9,7 @@ from functools import partial
 from figures import SHORT_SEEDS, SHORT_TRAININGS
 from rows import seeds
 from values import (
+    by_rank,
     change,
     change_of_each,
     changes,
@@ -368,6 +369,16 @@ CLAIMS: Sequence[Claim] = (
         partial(faithful, "own", "team", "group", "silence", "shapley", "c3"),
         "one policy, 40 contexts; nothing was trained",
         EACH,
+    ),
+    Claim(
+        "Credit by rank says more than the default, with no gain in accuracy to be seen"
+        " ([credit](../credit.md))",
+        "`make evidence-rank`",
+        ["rank/runs"],
+        "0 to 2",
+        by_rank,
+        "20 updates of 8 tasks, 200 evaluation tasks, one start",
+        MIXED,
     ),
     Claim(
         "C3 loses accuracy at the default price, and not at a third ([fidelity](fidelity.md))",

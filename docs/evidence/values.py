@@ -284,6 +284,24 @@ def faithful(*credits: str) -> str:
     return "; ".join(f"{name}: {number(rows[f'fidelity/{name}'], 2)}" for name in credits)
 
 
+def by_rank() -> str:
+    """Return what short trainings by own credit and by rank reach, means over seeds."""
+    rows = read("rank/runs")
+    after = {kind: [r["after"] for r in rows if r["credit"] == kind] for kind in ("own", "rank")}
+    start = rows[0]["before"]
+    parts = [f"start: {plain(USUAL[0], start[USUAL[0]])} in {start[USUAL[1]]:.1f} tokens"]
+    for kind, group in after.items():
+        solved, words, silent = (
+            over_seeds([row[name] for row in group]) for name in (*USUAL[:2], "silence_rate")
+        )
+        figures = f"{percent(solved)} in {number(words)} tokens, silent {percent(silent)}"
+        parts.append(f"{kind}: {figures}")
+    pairs = list(zip(*after.values(), strict=True))
+    more = [rank[USUAL[1]] - own[USUAL[1]] for own, rank in pairs]
+    change = points([100 * (rank[USUAL[0]] - own[USUAL[0]]) for own, rank in pairs])
+    return "; ".join([*parts, f"difference: {change} points, {number(over_seeds(more))} tokens"])
+
+
 def short_trained() -> str:
     """Return the accuracy after short trainings under two credits, means over seeds."""
     parts = []
