@@ -19,6 +19,7 @@ from values import (
     demanded,
     entries,
     faithful,
+    gates,
     last,
     linked,
     on_gpu,
@@ -72,7 +73,8 @@ UNTRAINED = "own, 0.06; nothing is trained"
 TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
 PRICES = "own, price / 50, by pass rate squared"
 GUESSED = "own, 0.06 or 0.02, by pass rate squared"
-PRESENT = (TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED)
+GATED = "silence, 0.06, by pass rate squared"
+PRESENT = (TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED, GATED)
 """Rates of claims under today's price."""
 
 CLAIMS: Sequence[Claim] = (
@@ -409,6 +411,17 @@ CLAIMS: Sequence[Claim] = (
         "scripts that plan alike; no model",
         "no price",
         "62ce8e58",
+    ),
+    Claim(
+        "A gate that knows who is informed spares a quarter of the calls; one that learned it "
+        "loses 0 to 6 points ([gate](../gate.md))",
+        "`make evidence-gate`",
+        [],
+        "0 to 2",
+        gates,
+        "easiest level; gate and large policy are of one size",
+        GATED,
+        "a19bb32f",
     ),
     Claim(
         "Four votes reach less than their closed form says, two of them significantly; tokens of"
