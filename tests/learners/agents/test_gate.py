@@ -92,3 +92,21 @@ def test_gate_and_speaker_take_the_weights_shipped_for_the_environment():
     assert TinyTeam(speaker=TinyTeam()).speaker.model == str(SHIPPED)
     plain = HFTeam(str(SHIPPED))
     assert plain.for_environment("signal") is plain
+
+
+@pytest.mark.slow
+def test_a_run_of_a_learning_gate_is_evaluated_with_its_speaker_and_resumes(run, rows, tmp_path):
+    small = ["train.steps=1", "train.tasks_per_step=2", "train.group_size=2", "env.tasks=8"]
+    words = ["train", "agent=gate", "learner.credit=silence", "evaluation.tasks=4", "threads=1"]
+    folder = f"hydra.run.dir={tmp_path}/gate"
+    assert run(*words, *small, folder).code == 0
+    more = [*small[1:], "train.steps=2", "resume=true"]
+    assert run(*words, *more, folder).code == 0
+    settings = ["evaluation.tasks=4", f"run={tmp_path}/gate", f"hydra.run.dir={tmp_path}/played"]
+    outcome = run("evaluate", *settings)
+    assert outcome.code == 0, outcome.err
+    (row,) = rows(tmp_path / "played" / "metrics.jsonl")
+    assert row["eval/gate_calls"] == 4.0 and row["eval/gate_tokens"] > 0
+    # The weights are those of the trained gate: its last evaluation was on the same tasks.
+    last = rows(tmp_path / "gate" / "metrics.jsonl")[-1]
+    assert row["eval/gated_tokens"] == last["eval/gated_tokens"]

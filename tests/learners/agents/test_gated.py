@@ -27,6 +27,7 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import GateCall, Reply, Request
 from laconic.learners.metrics import summarize, wilson
+from laconic.learners.rollout.collectors.candidates import Alternatives
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.sequences import sequences_of
 
@@ -198,6 +199,17 @@ def test_a_silent_turn_is_context_and_the_spoken_one_after_it_is_trained(gated):
         assert sequence.generated == (False,) * (both - count) + (True,) * count
         ids = (*silent.prompt_ids, *spoken.prompt_ids, *spoken.reply_ids)
         assert sequence.token_ids == ids and sequence.return_to_go == 1.0
+
+
+def test_no_alternatives_are_sampled_to_a_silenced_turn(gated, make_env):
+    environments = [make_env(information="split", rounds=1) for _ in range(2)]
+    policies = dict.fromkeys(environments[0].possible_agents, gated(ScriptedGate(1.0, 0.0)))
+    collector = Alternatives(turns="all")
+    groups = collector(environments, policies, [Start(0, "fruit")], 2, seed=0)
+    chosen = [[t for t in group.episodes[0].turns if t.trained] for group in groups]
+    assert all(len(turns) == 1 and turns[0].gate.speaks for turns in chosen)
+    # Two of three helpers hold a relevant statement of `fruit`, and the solver always speaks.
+    assert len(groups) == 3
 
 
 # Rules of the environment
