@@ -17,6 +17,7 @@ from values import (
     commons,
     crossed,
     demanded,
+    elected,
     entries,
     faithful,
     gates,
@@ -453,5 +454,15 @@ CLAIMS: Sequence[Claim] = (
         "random weights, own engine, on an H200; ranges, not intervals",
         "own, 3 / 350, always",
         "c58a2a85",
+    ),
+    Claim(
+        "Tiny policies that learn from their vote agree more and solve no more"
+        " ([rlccf](../rlccf.md))",
+        "`make evidence-rlccf`",
+        ["rlccf"],
+        "0 to 2",
+        lambda: f"{elected('strong')}; {elected('weak')}",
+        "three policies of one origin, 30 updates",
+        "no price",
     ),
 )

@@ -25,6 +25,7 @@ from figures import (
 )
 from rows import HERE, Row, intervals, read, table, updates
 
+from laconic.experiments.session.rule_kinds import Consensus
 from laconic.extras.analysis.prediction import Played, Shape, predict
 
 STAR = "env.topology=[{solver_0:[helper_0,helper_1,helper_2]}]"
@@ -356,3 +357,31 @@ def gates() -> str:
             calls = number(over_seeds(means["gated_calls"]), 2)
         parts.append(f"{name}: {accuracy} in {calls} calls")
     return "; ".join(parts)
+
+
+def elected(start: str) -> str:
+    """Return what policies that learn from their vote solve alone, and when the guard warned."""
+    runs = [row for row in read("rlccf") if row["start"] == start]
+    alone, vote = (
+        points([100 * (after - before) / tasks for before, after, tasks in figures])
+        for figures in (
+            [(fmean(row["before"]), fmean(row["after"]), row["tasks"]) for row in runs],
+            [(row["vote_before"], row["vote_after"], row["tasks"]) for row in runs],
+        )
+    )
+    first, last = (fmean(row["agreement"][place] for row in runs) for place in (0, -1))
+    warned = ", ".join(str(warning_of(row) or "none") for row in runs)
+    return (
+        f"{start}: {alone} points alone, {vote} by vote, agreement {first:.2f} to {last:.2f},"
+        f" warning in update {warned}"
+    )
+
+
+def warning_of(row: Row) -> int | None:
+    """Return the update in which the guard of a run first warned; None for none."""
+    rule = Consensus()
+    names = ("agreement", "effective_voters", "answer_entropy")
+    for step, figures in enumerate(zip(*(row[name] for name in names), strict=True), start=1):
+        if rule.observe(step, {f"train/{n}": x for n, x in zip(names, figures, strict=True)}):
+            return step
+    return None
