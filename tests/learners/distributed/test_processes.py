@@ -25,8 +25,9 @@ from laconic.learners.training.sequences import TokenSequence
 from laconic.learners.training.trainer import microbatches_of_rank
 
 SGD = partial(torch.optim.SGD, lr=0.01)
-METHODS = ("magrpo", "reinforce_plus_plus", "ippo")
-"""One with a policy for each agent, one that whitens over all sequences, one with a critic."""
+METHODS = ("magrpo", "reinforce_plus_plus", "ippo", "sdpo")
+"""One with a policy for each agent, one that whitens over all sequences, one with a critic, and one
+that computes its replies again after other texts."""
 FURTHER = ("gspo", "grpo", "mc_grpo", "rae", "agent_gspo", "mappo")
 PAYS = [[1.0, 0.0, 0.25], [0.0, 0.0, 1.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]]
 """Four groups of three episodes, of which the last teaches nothing."""
@@ -78,7 +79,7 @@ def episode(policies: dict[str, HFPolicy], task: str, pay: float, draw: int) -> 
         (reply,) = replies(policies[agent], [request], draw + number)
         pasts[agent] = (*pasts[agent], reply)
         tokens = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
-        turns.append(Turn(agent, number, "said", *tokens))
+        turns.append(Turn(agent, number, "said", *tokens, read=text))
     return Episode(task, tuple(turns), {agent: (0.0, pay) for agent in policies})
 
 
