@@ -284,6 +284,26 @@ def test_a_step_makes_the_tokens_likelier_that_hindsight_prefers(make_policy: Ma
     assert sum(gains) > 0
 
 
+def test_padding_changes_no_step(make_policy: Make):
+    results = []
+    for tokens in (1, 16384):
+        policy = make_policy(max_reply_tokens=8)
+        group = commented(group_of({"solver_0": policy}, [[0.0]] * 4, rounds=1), "Oh.")
+        episodes = []
+        # Rows end at different places.
+        for episode, size in zip(group.episodes, (8, 3, 6, 1), strict=True):
+            (turn,) = episode.turns
+            ids, logprobs = turn.reply_ids[:size], turn.behavior_logprobs[:size]
+            turn = replace(turn, reply_ids=ids, behavior_logprobs=logprobs)
+            episodes.append(replace(episode, turns=(turn,)))
+        settings = {"follow_up": "feedback", "center": "none", "microbatch_tokens": tokens}
+        metrics = learner({"solver_0": policy}, **settings).update([Group("t", tuple(episodes))])
+        results.append((metrics["grad_norm"], weights(policy)))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5) and results[0][0] > 1e-3
+    for name, tensor in results[0][1].items():
+        torch.testing.assert_close(tensor, results[1][1][name], rtol=1e-5, atol=1e-6)
+
+
 # With the advantage of the group
 
 
