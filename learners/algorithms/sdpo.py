@@ -8,8 +8,9 @@ feedback. The policy of now judges each token of y again, with o in view:
     loss = - mean over replies of mean over tokens of min(q_t A_t, clip(q_t) A_t)
 
 with q_t the importance ratio of the token. So tokens become likelier that the policy would have
-preferred had it known o. No reward enters, unless `mix` adds w A_t to the advantage of a group
-(OpenClaw-RL, after the same paper).
+preferred had it known o. Silence is often a single token, whose A_t would always be 0; it keeps r_t
+(`center`). No reward enters, unless `mix` adds w A_t to the advantage of a group (as in
+OpenClaw-RL).
 
 The follow-up stands at the end of the text that the agent answers, in `BLOCK`. Its tokens are put
 between those of the context; the reply keeps the tokens that were sampled. The authors' code
@@ -40,7 +41,7 @@ from laconic.learners.training.trainer import MakeOptimizer, Trainer
 
 BLOCK = "\nAfter your reply you will read:\n{}"
 """Text that shows a follow-up at the end of the text that the agent answers."""
-Center = Literal["mean", "none"]
+Center = Literal["messages", "mean", "none"]
 Source = Literal["next_round", "feedback", "outcome"]
 FollowUp = Callable[[Episode, Turn], str]
 """Function from an episode and one of its turns to what came after the turn; empty for nothing."""
@@ -92,7 +93,7 @@ class HindsightLearner(GroupLearner):
         *,
         follow_up: Source = "next_round",
         mix: float | None = None,
-        center: Center = "mean",
+        center: Center = "messages",
         unit: Unit = "reply",
         objective: Objective | None = None,
         **common: Any,
@@ -107,8 +108,9 @@ class HindsightLearner(GroupLearner):
                 whether the episode was solved (`outcome`).
             mix: w, weight of the tokens' advantages beside the advantage of the group. None: they
                 alone are learned from, and rewards and prices have no effect.
-            center: `mean` subtracts the mean over the reply, so a reply of one token, such as
-                silence, learns nothing; `none` subtracts nothing.
+            center: `mean` subtracts the mean over the reply from each of its tokens, so a reply of
+                one token, such as silence, learns nothing; `messages` does so except in silent
+                replies; `none` subtracts nothing.
             unit: unit of a sequence; a follow-up belongs to one `reply`.
             objective: loss; its ratio must leave tokens apart.
             **common: further settings of `GroupLearner`.
@@ -186,14 +188,15 @@ class HindsightLearner(GroupLearner):
         log_ratios = self._processes.map_sharded(pairs, lambda share: _log_ratios(trainer, share))
         by_reply = {id(reply): values for (reply, _), values in zip(pairs, log_ratios, strict=True)}
         return [
-            Judged(reply, values, self._centered(values))
+            Judged(reply, values, self._centered(reply, values))
             for reply in own
             for values in (by_reply.get(id(reply), ()),)
         ]
 
-    def _centered(self, log_ratios: tuple[float, ...]) -> tuple[float, ...]:
+    def _centered(self, reply: TokenSequence, log_ratios: tuple[float, ...]) -> tuple[float, ...]:
         """Return the advantages (generated,) of a reply's tokens."""
-        if self._center == "none" or not log_ratios:
+        kept = self._center == "none" or (self._center == "messages" and reply.silent)
+        if kept or not log_ratios:
             return log_ratios
         mean = fmean(log_ratios)
         return tuple(value - mean for value in log_ratios)

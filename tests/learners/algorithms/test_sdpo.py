@@ -49,7 +49,8 @@ def commented(group: Group, text: str) -> Group:
 def spoken(policy: HFPolicy, ids: Sequence[int], logprobs: Sequence[float], text: str) -> Group:
     """One reply of given tokens to a short text, and what the environment says about it."""
     prompt = policy._template.first_prompt("Hello solver_0.")
-    turn = Turn("solver_0", 0, "said", prompt, tuple(ids), tuple(logprobs), feedback=text)
+    message, _ = policy.parse(ids)
+    turn = Turn("solver_0", 0, message, prompt, tuple(ids), tuple(logprobs), feedback=text)
     return Group("t", (Episode("t", (turn,), {"solver_0": (1.0,)}),))
 
 
@@ -168,8 +169,10 @@ def test_two_tokens_without_a_center_by_hand(flat):
     assert values(reply) == pytest.approx([1 - log_v, 3 - log_v], abs=1e-5)
 
 
-@pytest.mark.parametrize(("center", "trains"), [("mean", False), ("none", True)])
-def test_silence_of_one_token_trains_without_a_center(make_policy: Make, center, trains):
+@pytest.mark.parametrize(
+    ("center", "trains"), [("mean", False), ("none", True), ("messages", True)]
+)
+def test_silence_of_one_token_trains_unless_it_is_centered(make_policy: Make, center, trains):
     policy = make_policy(max_reply_tokens=6)
     ids = policy.write("")
     assert len(ids) == 1
