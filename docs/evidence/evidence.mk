@@ -442,6 +442,13 @@ evidence-three-minutes: .venv/installed  ## train each shipped policy for three 
 evidence-yardstick: .venv/installed  ## compare six teams in every environment (docs/starts.md)
 	$(BIN)/python docs/evidence/yardstick.py $(ENVIRONMENTS)
 
+# Half of the episodes that the start imitates ask for brevity; then a comment that is read in hindsight alone.
+evidence-hindsight: SEEDS := 0 1 2
+evidence-hindsight: .venv/installed  ## a policy that learns from a comment on its replies, without a reward (docs/sdpo.md)
+	$(BIN)/python docs/evidence/hindsight.py mean $(SEEDS)
+	$(BIN)/python docs/evidence/hindsight.py none 0
+	$(BIN)/python docs/evidence/hindsight.py none_faster $(SEEDS)
+
 evidence-pictures: .venv/installed  ## draw the trainings of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py
 	$(BIN)/python docs/evidence/scripted.py

@@ -8,9 +8,9 @@ feedback. The policy of now judges each token of y again, with o in view:
     loss = - mean over replies of mean over tokens of min(q_t A_t, clip(q_t) A_t)
 
 with q_t the importance ratio of the token. So tokens become likelier that the policy would have
-preferred had it known o. Silence is often a single token, whose A_t would always be 0; it keeps r_t
-(`center`). No reward enters, unless `mix` adds w A_t to the advantage of a group (as in
-OpenClaw-RL).
+preferred had it known o. The A_t of a single token, as silence often is, would always be 0; other
+values of `center` leave it r_t. No reward enters, unless `mix` adds w A_t to the advantage of a
+group (as in OpenClaw-RL).
 
 The follow-up stands at the end of the text that the agent answers, in `BLOCK`. Its tokens are put
 between those of the context; the reply keeps the tokens that were sampled. The authors' code
@@ -41,7 +41,7 @@ from laconic.learners.training.trainer import MakeOptimizer, Trainer
 
 BLOCK = "\nAfter your reply you will read:\n{}"
 """Text that shows a follow-up at the end of the text that the agent answers."""
-Center = Literal["messages", "mean", "none"]
+Center = Literal["mean", "messages", "none"]
 Source = Literal["next_round", "feedback", "outcome"]
 FollowUp = Callable[[Episode, Turn], str]
 """Function from an episode and one of its turns to what came after the turn; empty for nothing."""
@@ -93,7 +93,7 @@ class HindsightLearner(GroupLearner):
         *,
         follow_up: Source = "next_round",
         mix: float | None = None,
-        center: Center = "messages",
+        center: Center = "mean",
         unit: Unit = "reply",
         objective: Objective | None = None,
         **common: Any,
