@@ -21,6 +21,7 @@ from values import (
     entries,
     faithful,
     gates,
+    hindsight,
     last,
     linked,
     on_gpu,
@@ -464,5 +465,16 @@ CLAIMS: Sequence[Claim] = (
         lambda: f"{elected('strong')}; {elected('weak')}",
         "three policies of one origin, 30 updates",
         "no price",
+    ),
+    Claim(
+        "A comment that it reads in hindsight makes a policy brief without a price; two seeds of "
+        "three lose more than a point ([sdpo](../sdpo.md))",
+        "`make evidence-hindsight`",
+        [],
+        "0 to 2",
+        partial(hindsight, "mean"),
+        "one start, taught to obey the comment; silent on the way",
+        "no price",
+        "1cd9d57e",
     ),
 )

@@ -232,6 +232,25 @@ def crossed() -> str:
     return "; ".join(parts)
 
 
+def hindsight(run: str) -> str:
+    """Return the change of accuracy and tokens, and how near the replies come to brief ones."""
+    rows = [row for row in read("hindsight/runs") if row["run"] == run]
+    pairs = [
+        (first, [row for row in rows if row["seed"] == first["seed"]][-1])
+        for first in rows
+        if not first["update"]
+    ]
+    more = points(
+        [100 * (last["eval"]["accuracy"] - first["eval"]["accuracy"]) for first, last in pairs]
+    )
+    kept = [last["eval"]["tokens_said"] / first["eval"]["tokens_said"] for first, last in pairs]
+    nats = over_seeds([last["divergence"] for _, last in pairs])
+    return (
+        f"{more} points; {number(over_seeds(kept), 3)} of the tokens; divergence from replies to "
+        f"the request {pairs[0][0]['divergence']:.1f} to {number(nats, 2)} nats"
+    )
+
+
 def usual(row: Mapping[str, str], price: str) -> bool:
     """Return whether a training of the commons is one of the claim's."""
     return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
