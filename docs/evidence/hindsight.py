@@ -48,8 +48,8 @@ HINDSIGHT = BLOCK.format(COMMENT).strip()
 STARTS = Path("outputs/evidence/hindsight")
 TAUGHT_EPISODES, TAUGHT = 64, 60
 """Episodes of an update of the first part, and its updates."""
-EPISODES, UPDATES, EVERY = 32, 20, 5
-"""The same of the second part, and its updates between rows."""
+EPISODES, EVERY = 32, 5
+"""Episodes of an update of the second part, and its updates between rows."""
 EVALUATED, COMPARED = 500, 24
 """Tasks of an evaluation, and of a divergence."""
 FIGURES = ("accuracy", "tokens_said", "silence_rate", "spoke_if_informed")
@@ -65,10 +65,13 @@ class Run:
     """Center of the tokens' advantages."""
     rate: float = 5e-5
     """Learning rate of the second part."""
+    updates: int = 20
+    """Updates of the second part."""
 
 
 RUNS: Mapping[str, Run] = {
     "mean": Run(),
+    "mean_longer": Run(updates=30),
     "messages": Run(center="messages"),
     "none": Run(center="none"),
     "none_faster": Run(center="none", rate=2e-4),
@@ -202,7 +205,7 @@ def distil(
         seed=seed,
     )
     generator = np.random.default_rng((seed, 1))
-    for update in range(1, UPDATES + 1):
+    for update in range(1, run.updates + 1):
         groups = learner.collector(
             played, policies, starts(played, EPISODES, generator), 1, seed=seed * 1000 + update
         )
@@ -263,7 +266,7 @@ def record(name: str, seed: int) -> None:
     rows = [{"run": name, "seed": seed, "update": 0, **before(run)}]
     for update, metrics in distil(run, policies, seed):
         row: dict[str, Any] = {"run": name, "seed": seed, "update": update}
-        row["eval"] = evaluate(policies, EVALUATED if update == UPDATES else 100)
+        row["eval"] = evaluate(policies, EVALUATED if update == run.updates else 100)
         row["divergence"] = divergence(policies)
         row |= {key: metrics[key] for key in metrics if "hindsight" in key or key == "grad_norm"}
         row["seconds"] = round(time.process_time() - began, 1)
