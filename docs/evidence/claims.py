@@ -473,7 +473,7 @@ CLAIMS: Sequence[Claim] = (
         [],
         "0 to 2",
         partial(hindsight, "mean"),
-        "one start, taught to obey the comment; silent on the way",
+        "one start, taught to obey the comment; ten more updates undo it",
         "no price",
         "1cd9d57e",
     ),

@@ -445,7 +445,7 @@ evidence-yardstick: .venv/installed  ## compare six teams in every environment (
 # Half of the episodes that the start imitates ask for brevity; then a comment that is read in hindsight alone.
 evidence-hindsight: SEEDS := 0 1 2
 evidence-hindsight: .venv/installed  ## a policy that learns from a comment on its replies, without a reward (docs/sdpo.md)
-	for run in mean messages; do $(BIN)/python docs/evidence/hindsight.py $$run $(SEEDS) || exit 1; done
+	for run in mean mean_longer messages; do $(BIN)/python docs/evidence/hindsight.py $$run $(SEEDS) || exit 1; done
 	$(BIN)/python docs/evidence/hindsight.py none 0
 	$(BIN)/python docs/evidence/hindsight.py none_faster $(SEEDS)
 
