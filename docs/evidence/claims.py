@@ -9,6 +9,7 @@ from functools import partial
 from figures import SHORT_SEEDS, SHORT_TRAININGS
 from rows import seeds
 from values import (
+    addressed,
     by_rank,
     change,
     change_of_each,
@@ -476,5 +477,16 @@ CLAIMS: Sequence[Claim] = (
         "one start, taught to obey the comment; ten more updates undo it",
         "no price",
         "1cd9d57e",
+    ),
+    Claim(
+        "Paid by the listener, a team that has learned to address keeps one listener a message"
+        " ([addressing](../addressing.md))",
+        "`make evidence-addressing`",
+        [],
+        "0 to 2",
+        addressed,
+        "the start addresses already; one start of four",
+        "listeners, 0.06, by pass rate squared",
+        "00d7ad89",
     ),
 )

@@ -369,6 +369,18 @@ evidence-gate: .venv/installed  ## the shipped policy behind a gate, scripted or
 	    evaluation.tasks=300 seed=$$seed report=false resume=true hydra.run.dir=$(GATES)/learned_$$seed || exit 1; \
 	done
 
+# A start that addresses its messages, and trainings that pay for each listener.
+ADDRESSES := $(EVIDENCE)/addressing
+ADDRESSED := env.addressing=names env.topology=complete threads=1 resume=true
+evidence-addressing: SEEDS := 0 1 2
+evidence-addressing: .venv/installed  ## teams that pay for each listener (docs/addressing.md)
+	$(BIN)/laconic warm-start agent=tiny $(ADDRESSED) train.steps=600 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 hydra.run.dir=$(ADDRESSES)/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train $(ADDRESSED) env.reward.charge=listeners agent.model=$(ADDRESSES)/start/policy seed=$$seed \
+	    hydra.run.dir=$(ADDRESSES)/seed_$$seed || exit 1; \
+	done
+
 # One solver at three caps, and votes of several that hear the same helpers; `laconic predict $(VOTES)` compares them.
 VOTES := $(EVIDENCE)/votes
 PLAYED := env.topology=complete env.budget.episode=null evaluation.greedy=false evaluation.tasks=200 threads=1 resume=true

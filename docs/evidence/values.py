@@ -378,6 +378,20 @@ def gates() -> str:
     return "; ".join(parts)
 
 
+def addressed() -> str:
+    """Return what teams that pay for each listener reach, means over seeds of the last start."""
+    rows = [row for row in table("addressing/runs") if row["steps"] == "600"]
+    parts = []
+    for suffix, label in (("_before", "start"), ("", "trained")):
+        solved, tokens, listeners = (
+            over_seeds([float(row[name + suffix]) for row in rows])
+            for name in (*USUAL[:2], "listeners")
+        )
+        figures = f"{percent(solved)} in {number(tokens)} tokens"
+        parts.append(f"{label}: {figures}, {number(listeners, 2)} listeners")
+    return "; ".join(parts)
+
+
 def elected(start: str) -> str:
     """Return what policies that learn from their vote solve alone, and when the guard warned."""
     runs = [row for row in read("rlccf") if row["start"] == start]
