@@ -487,6 +487,6 @@ CLAIMS: Sequence[Claim] = (
         addressed,
         "the start addresses already; one start of four",
         "listeners, 0.06, by pass rate squared",
-        "00d7ad89",
+        "68bfceec",
     ),
 )
