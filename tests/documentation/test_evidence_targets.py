@@ -48,9 +48,11 @@ def run(tmp_path):
             **variables,
         }
         words = [f"{key}={value}" for key, value in settings.items()]
+        # Recipes that make or copy folders do so in the test's own.
+        makefile = ["-f", str(ROOT / "Makefile"), "-I", str(ROOT)]
         completed = subprocess.run(
-            ["make", "--assume-old=.venv/installed", *target.split(), *words],
-            cwd=ROOT,
+            ["make", *makefile, "--assume-old=.venv/installed", *target.split(), *words],
+            cwd=tmp_path,
             env={**os.environ, "RECORDED": str(recorded), "MAKEFLAGS": ""},
             capture_output=True,
             text=True,
