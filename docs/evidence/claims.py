@@ -207,7 +207,8 @@ CLAIMS: Sequence[Claim] = (
         "no price",
     ),
     Claim(
-        "Teams told in words to be brief say about as much ([former price](former_price.md))",
+        "Told to be brief, teams say about as much; two of six lose 5 points or more "
+        "([former price](former_price.md))",
         "`make evidence-told evidence-told-math`",
         ["told/instructed", "math/instructed"],
         "0 to 3, one team each",
@@ -437,7 +438,7 @@ CLAIMS: Sequence[Claim] = (
         UNTRAINED,
     ),
     Claim(
-        "Learned edges leave the star, at no loss and fewer tokens read"
+        "Learned edges end as the star, at no loss and fewer tokens read"
         " ([topologies](../topologies.md))",
         "`make evidence-topology`",
         [],
@@ -479,7 +480,7 @@ CLAIMS: Sequence[Claim] = (
         "1cd9d57e",
     ),
     Claim(
-        "Paid by the listener, a team that has learned to address keeps one listener a message"
+        "Charged for each listener, a team that already addresses keeps one listener a message"
         " ([addressing](../addressing.md))",
         "`make evidence-addressing`",
         [],

@@ -171,7 +171,7 @@ EXPERIMENTS: Sequence[Experiment] = (
             partial(stopped, "solved, seed 0", f"{LEVELS}levels_1_to_3_own_0"),
             partial(
                 stopped,
-                "at a quarter of the price (credit of silence)",
+                "solved under credit `silence`, a quarter of the price",
                 f"{LEVELS}levels_1_to_3_silence_0",
             ),
         ),
@@ -227,7 +227,7 @@ EXPERIMENTS: Sequence[Experiment] = (
             partial(stopped, "at 0.1", "harder/price_0.1"),
             partial(
                 stopped,
-                "silent under `learner/price=accuracy_floor`",
+                "silent with nothing useful, `learner/price=accuracy_floor`",
                 "harder/accuracy_floor",
                 "silent_if_uninformed",
             ),
@@ -273,7 +273,7 @@ EXPERIMENTS: Sequence[Experiment] = (
             lambda: f"**worth of a message of seed 2** {worth('strategyqa/bare_2_demand')} tasks",
         ),
         "generated rows: [three minutes](../starts.md) of `strategyqa`",
-        "By always answering no two seeds pass every [bar](gsm8k.md).",
+        'Two seeds pass every [bar](gsm8k.md) by always answering "no".',
     ),
     Experiment(
         "The same on GSM8K's own problems",

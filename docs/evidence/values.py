@@ -374,7 +374,8 @@ def gates() -> str:
         else:
             accuracy = percent(over_seeds(means["accuracy"]))
             calls = number(over_seeds(means["gated_calls"]), 2)
-        parts.append(f"{name}: {accuracy} in {calls} calls")
+        label = "rates 0.9, 0.1" if name == "noise" else name
+        parts.append(f"{label}: {accuracy} in {calls} calls")
     return "; ".join(parts)
 
 
