@@ -137,7 +137,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
                 display.note(sentence)
             if run.step == run.total < run.cfg.train.steps:
                 display.total_steps = run.total
-                display.note(f"train.minutes={run.limit.minutes:g} is up after {run.step} updates")
+                display.note(run_state.reason_of_end(run))
             display.update(run.step, of_policy(row) if imitates else row)
             run_state.refuse_divergence(run, row)
             if run.step and run.step % every == 0:

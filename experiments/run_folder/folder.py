@@ -46,6 +46,7 @@ MAY_DIFFER = (
     "train.steps",
     "train.minutes",
     "learner.decay_updates",
+    "learner.collective.guard",
     "logger",
     "sweep_metric",
     "report",
@@ -216,7 +217,7 @@ class RunFolder:
             step: number of updates done.
             warnings: warnings of the run.
             processes: number of processes that train together.
-            ended_by: config key of the limit that ended the run before its last step.
+            ended_by: config key of the limit or guard that ended the run before its last step.
         """
         status = {
             "state": state,

@@ -25,9 +25,8 @@ WINDOW = 5
 """Number of updates that a rule looks at."""
 ENTROPY_LEFT, SOLVED = 0.1, 0.9
 """Share of the first entropy at which it has collapsed, unless this share of episodes is solved."""
-ONE_VOTER, ANSWERS_LEFT = 1.25, 0.6
-"""Effective voters up to which a team votes as one, and share of the first entropy of answers up to
-which they have concentrated."""
+ELECTED_LEFT = 0.5
+"""Share of the first entropy of elected answers up to which they have concentrated."""
 
 
 class Rule(Protocol):
@@ -210,13 +209,14 @@ class EntropyCollapse:
 
 
 class Consensus:
-    """Warns where agents that learn from their vote agree on few answers, whatever the task.
+    """Warns where agents that learn from their vote elect few answers, whatever the task.
 
-    A team that becomes right agrees as well, and has one effective voter. Its answers still differ
-    from task to task, so their entropy stays. It warns again only after the entropy has come back.
+    A team that becomes right agrees as well, and its effective voters fall to one. The answers that
+    it elects still differ from task to task, so their entropy stays. Samples concentrate later than
+    elected answers. It warns again only after the entropy has come back.
     """
 
-    _NAMES = ("agreement", "effective_voters", "answer_entropy")
+    _NAMES = ("agreement", "effective_voters", "elected_entropy")
 
     def __init__(self) -> None:
         """Start without observations."""
@@ -233,21 +233,22 @@ class Consensus:
         if len(self.first) < WINDOW:
             self.first = [*self.first, present]
         self.last = [*self.last, present][-WINDOW:]
-        agreed_first, _, start = map(fmean, zip(*self.first, strict=True))
+        agreed_first, voters_first, start = map(fmean, zip(*self.first, strict=True))
         agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
-        few = start > 0 and entropy <= ANSWERS_LEFT * start
+        few = start > 0 and entropy <= ELECTED_LEFT * start
         self.concentrated = self.concentrated and few
-        alike = agreed > agreed_first and voters <= ONE_VOTER
+        alike = agreed > agreed_first and voters < voters_first
         if len(self.last) < WINDOW or not (few and alike) or self.concentrated:
             return None
         self.concentrated = True
         return (
             f"agreement without content at step {step}: over the last {WINDOW} updates {agreed:.0%}"
             f" of the answers were the elected one ({agreed_first:.0%} at first), the team voted"
-            f" like {voters:.2f} agents, and its answers had {entropy:.2g} bits ({start:.2g} at"
-            " first). The policies learn to agree on an answer that does not depend on the task."
-            " Start from policies that are right more often and differ more (laconic warm-start"
-            " with other seeds), raise learner.objective.beta, or stop earlier"
+            f" like {voters:.2f} agents ({voters_first:.2f}), and the answers elected in an update"
+            f" had {entropy:.2g} bits ({start:.2g}). The policies learn to agree on an answer that"
+            " does not depend on the task; learner.collective.guard=stop ends the run. Start from"
+            " policies that are right more often and differ more (laconic warm-start with other"
+            " seeds), or raise learner.objective.beta"
         )
 
     def holds(self) -> bool:
@@ -259,9 +260,10 @@ class Consensus:
         if len(self.last) < WINDOW:
             return ""
         agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
+        start = fmean(entropy for *_, entropy in self.first)
         return (
             f"answers that are the elected one {agreed:.0%}, effective voters {voters:.2f}, entropy"
-            f" of answers {entropy:.2g} bits (at the start {fmean(x for *_, x in self.first):.2g})"
+            f" of elected answers {entropy:.2g} bits (at the start {start:.2g})"
         )
 
 

@@ -42,6 +42,8 @@ from laconic.learners.rollout.play import Start
 
 SKIPPED = "learner/skipped_steps"
 """Metric that counts optimizer steps skipped because they were not finite."""
+GUARD = "learner.collective.guard"
+"""Config key of the guard that may end a run: `stop` or `warn`."""
 LOST = 3
 """Number of updates in a row without a finite optimizer step that stops a run."""
 
@@ -84,13 +86,15 @@ class TrainingRun:
     """Warnings so far, oldest first."""
     step: int = -1
     """Number of learner updates done; -1 before the first evaluation."""
+    ended_by: str = ""
+    """Config key of the guard that ends the run before its last step; empty for none."""
     lost: int = 0
     """Number of updates in a row without a finite optimizer step."""
     doing: tuple[str, float] = ("", 0.0)
     """Present part of a step, and the time when it began (`time.monotonic`, seconds)."""
 
     total: int = field(init=False)
-    """Number of learner updates of the whole run; the time limit lowers it."""
+    """Number of learner updates of the whole run; the time limit or a guard lowers it."""
 
     def __post_init__(self) -> None:
         """Look up once how the groups of a step are played."""
@@ -116,6 +120,7 @@ def _state(run: TrainingRun) -> dict[str, Any]:
         "learner": run.learner.state_dict(),
         "rules": run.rules.state_dict(),
         "warnings": list(run.warnings),
+        "ended_by": run.ended_by,
     }
 
 
@@ -161,11 +166,13 @@ def restore(run: TrainingRun) -> None:
         run.rules.load_state_dict(state["rules"])
         run.warnings = [str(without_controls(warning)) for warning in state["warnings"]]
         run.step = step
-    _restore_limit(run)
+        # A checkpoint written before there was a guard has no such entry.
+        run.ended_by = GUARD if state.get("ended_by") and _guard_stops(run) else ""
+    _restore_limits(run)
 
 
-def _restore_limit(run: TrainingRun) -> None:
-    """Restore the durations that the time limit counts, and the tasks of evaluations."""
+def _restore_limits(run: TrainingRun) -> None:
+    """Restore the durations that the time limit counts, the tasks of evaluations, and the end."""
     folder = run.folder
     rows = run.processes.main(partial(read_rows, folder.metrics))
     evaluations = run.processes.main(partial(read_rows, folder.evaluations))
@@ -178,6 +185,8 @@ def _restore_limit(run: TrainingRun) -> None:
     # Without an evaluation of the last step, one more update precedes the last evaluation.
     if rows and "time/evaluation" in rows[-1]:
         obey_limit(run, run.step)
+    if run.ended_by:
+        _end_early(run, rows[-1])
 
 
 def obey_limit(run: TrainingRun, step: int) -> None:
@@ -207,7 +216,30 @@ def _newest(folder: Path) -> Path | None:
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     """Return the warnings after a step: those of the rules, and one about a full disk."""
     space = _want_of_space(run)
-    return [*([space] if space else []), *run.rules.observe(run.step, row)]
+    warnings = run.rules.observe(run.step, row)
+    if "consensus" in run.rules.holding() and _guard_stops(run):
+        run.ended_by = GUARD
+        _end_early(run, row)
+    return [*([space] if space else []), *warnings]
+
+
+def _guard_stops(run: TrainingRun) -> bool:
+    return bool(OmegaConf.select(run.cfg, GUARD) == "stop")
+
+
+def _end_early(run: TrainingRun, row: Mapping[str, float]) -> None:
+    """Make the present step the last one; if its row has no evaluation, the one after it."""
+    run.total = min(run.total, run.step + ("time/evaluation" not in row))
+
+
+def reason_of_end(run: TrainingRun) -> str:
+    """Return in words why the run ended before its last step."""
+    if not run.ended_by:
+        return f"train.minutes={run.limit.minutes:g} is up after {run.step} updates"
+    return (
+        f"{GUARD}=stop ended the run after {run.step} updates, because the policies agree without"
+        f" content; {GUARD}=warn with resume={run.folder.path} continues it"
+    )
 
 
 def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
@@ -240,7 +272,8 @@ def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) ->
 def write_status(run: TrainingRun, state: str) -> None:
     """Replace `status.json`, from the main process only."""
     if run.processes.is_main:
-        ended_by = "train.minutes" if state == "finished" and run.step < run.cfg.train.steps else ""
+        early = state == "finished" and run.step < run.cfg.train.steps
+        ended_by = (run.ended_by or "train.minutes") if early else ""
         run.folder.write_status(state, run.step, run.warnings, run.processes.count, ended_by)
 
 

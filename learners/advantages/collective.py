@@ -35,6 +35,7 @@ __all__ = ["Collective", "effective_voters"]
 Table = Sequence[Sequence[str]]
 """Answers (agents, plays) to one task; empty for none."""
 Weights = Literal["weighted", "plain"]
+Guard = Literal["stop", "warn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,13 @@ class Collective:
     consistency: int = 0
     """Answers to other wordings of the task that an answer is compared with; 0: the vote pays."""
 
+    guard: Guard = "stop"
+    """Response to agreement without content: `stop` ends the run, `warn` only warns."""
+
     def __post_init__(self) -> None:
-        """Refuse another vote (`UnknownNameError`) and numbers below 0 (`SettingError`)."""
+        """Refuse unknown choices (`UnknownNameError`) and numbers below 0 (`SettingError`)."""
         choice("learner.collective.vote", self.vote, get_args(Weights))
+        choice("learner.collective.guard", self.guard, get_args(Guard))
         whole("learner.collective.consistency", self.consistency, 0)
 
     def pays(

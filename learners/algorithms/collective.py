@@ -20,6 +20,7 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task, named_tasks
 from laconic.learners.advantages.collective import (
     Collective,
+    Table,
     answer_entropy,
     check_separate,
     check_voters,
@@ -127,13 +128,19 @@ class Ballots(Collector):
         graded = [
             [grade_alone(benchmark, tasks[each.task], each) for each in group] for group in groups
         ]
-        entropy = answer_entropy(
-            score.answer for group in graded for scores in group for score in scores.values()
-        )
+        tables = [
+            [[scores[agent].answer for scores in group] for agent in group[0]] for group in graded
+        ]
+        entropies = {
+            "answer_entropy": answer_entropy(
+                answer for table in tables for row in table for answer in row
+            ),
+            "elected_entropy": answer_entropy(map(self.collective.elect, tables)),
+        }
         generator = np.random.default_rng((seed, 3))
         return [
-            self._paid(group, scores, len(each), entropy, generator)
-            for group, scores, each in zip(groups, graded, wordings, strict=True)
+            self._paid(group, scores, answers, len(each), entropies, generator)
+            for group, scores, answers, each in zip(groups, graded, tables, wordings, strict=True)
         ]
 
     def _wordings(
@@ -156,16 +163,16 @@ class Ballots(Collector):
         self,
         episodes: Sequence[Episode],
         graded: Sequence[Mapping[str, Score]],
+        answers: Table,
         wordings: int,
-        entropy: float,
+        entropies: Mapping[str, float],
         generator: np.random.Generator,
     ) -> Group:
         """Return the plays of a task as a group whose agents are paid by their answers."""
         agents = list(graded[0])
-        answers = [[scores[agent].answer for scores in graded] for agent in agents]
         numbers = [place % wordings for place in range(len(episodes))]
         pays = self.collective.pays(answers, numbers, generator)
-        figures = {"answer_entropy": entropy, "effective_voters": effective_voters(answers)}
+        figures = {**entropies, "effective_voters": effective_voters(answers)}
         return Group(
             episodes[0].task,
             tuple(

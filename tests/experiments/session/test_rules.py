@@ -8,7 +8,6 @@ import pytest
 
 from laconic.experiments.session.rule_kinds import (
     Collapse,
-    Consensus,
     EntropyCollapse,
     Extinction,
     Streak,
@@ -112,49 +111,6 @@ def test_the_silence_of_informed_agents_is_watched_where_it_is_known() -> None:
     assert silence_to_watch({"silence_rate": 0.75, "spoke_if_informed": 0.125}) == 0.875
     assert silence_to_watch({"silence_rate": 0.75}) == 0.75
     assert silence_to_watch({}) == 0.0
-
-
-# Agreement without content
-
-
-def votes(rule: Consensus, *figures: tuple[float, float, float]) -> list[int]:
-    """Return the places of the figures (agreement, voters, entropy) with a warning."""
-    names = ("agreement", "effective_voters", "answer_entropy")
-    return [
-        place
-        for place, values in enumerate(figures)
-        if rule.observe(
-            place, {f"train/{name}": value for name, value in zip(names, values, strict=True)}
-        )
-    ]
-
-
-APART, ALIKE, CONSTANT = (0.5, 1.8, 2.0), (0.95, 1.1, 1.9), (0.95, 1.1, 0.2)
-
-
-def test_a_team_that_agrees_on_one_answer_to_all_tasks_is_warned_once() -> None:
-    # Means of the last five, with n constant ones: entropy 2 - .36 n is at most 1.2 from n = 3 on,
-    # and voters 1.8 - .14 n at most 1.25 from n = 4 on.
-    rule = Consensus()
-    assert votes(rule, *[APART] * 5, *[CONSTANT] * 5) == [8]
-    assert rule.holds() and "entropy of answers 0.2 bits (at the start 2)" in rule.figure()
-    assert votes(rule, *[APART] * 5, *[CONSTANT] * 5) == [8] and rule.holds()
-
-
-def test_a_team_that_agrees_on_answers_that_follow_the_task_is_not() -> None:
-    assert votes(Consensus(), *[APART] * 5, *[ALIKE] * 9) == []
-
-
-def test_few_answers_without_more_agreement_or_from_several_voters_are_no_consensus() -> None:
-    assert votes(Consensus(), *[CONSTANT] * 9) == []
-    assert votes(Consensus(), *[APART] * 5, *[(0.4, 1.1, 0.2)] * 9) == []
-    assert votes(Consensus(), *[APART] * 5, *[(0.9, 1.6, 0.2)] * 9) == []
-    assert votes(Consensus(), *[(0.2, 1.0, 0.0)] * 5, *[(0.9, 1.0, 0.0)] * 9) == []
-
-
-def test_rows_without_votes_say_nothing_of_them() -> None:
-    rule = Consensus()
-    assert rule.observe(0, {"train/accuracy": 1.0}) is None and rule.figure() == ""
 
 
 # Silence extinction

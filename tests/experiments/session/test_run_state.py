@@ -15,7 +15,7 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS
 
 
 def run(**settings):
-    return SimpleNamespace(rules=Rules(Context()), step=3, warnings=[], **settings)
+    return SimpleNamespace(rules=Rules(Context()), step=3, warnings=[], ended_by="", **settings)
 
 
 def test_a_step_is_judged_by_the_rules():

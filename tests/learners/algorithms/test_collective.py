@@ -273,10 +273,27 @@ def test_figures_of_answers_are_those_of_the_update():
     # .75 * .4150 + .0833 * 3.585 + .1667 * 2.585 = 1.0409.
     entropy = [each["answer_entropy"] for each in measures]
     assert entropy == pytest.approx([1.0409] * 4, abs=1e-4)
+    # Both tasks elect red.
+    assert [each["elected_entropy"] for each in measures] == [0.0] * 4
     # Two unlike agents of unit Gram spectrum 1 +- 1 / sqrt 2, and one apart: of 3 shares .5690,
     # .0976 and .3333, H = .4629 + .3277 + .5283 = 1.3189 bits.
     voters = [each["effective_voters"] for each in measures]
     assert voters == pytest.approx([2**1.3189, 2**1.3189, 1.0, 1.0], abs=2e-3)
+
+
+def test_the_entropy_of_elected_answers_is_over_tasks():
+    rooms = environments(4, colours=4)
+    said = [*("red", "red", "blue"), *("red", "blue", "red"), *("blue", "blue", "red"), *"xyz"]
+
+    class Script:
+        def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+            return [Reply(f"#### {said.pop(0)}") for _ in requests]
+
+    script = Script()
+    groups = Ballots()(rooms, dict.fromkeys(VOTERS, script), starts_of(rooms[0]), 1, seed=0)
+    entropies = {each.measures["elected_entropy"] for group in groups for each in group.episodes}
+    # Red, red, blue, and the x of the first agent: 1/2 * 1 + 2 * 1/4 * 2 = 1.5.
+    assert entropies == {1.5}
 
 
 class Reader:
