@@ -459,8 +459,8 @@ CLAIMS: Sequence[Claim] = (
         "c58a2a85",
     ),
     Claim(
-        "Tiny policies that learn from their vote agree more and solve no more"
-        " ([rlccf](../rlccf.md))",
+        "Tiny policies that learn from their vote agree more and solve no more; a guard ends the"
+        " runs that collapse ([rlccf](../rlccf.md))",
         "`make evidence-rlccf`",
         ["rlccf"],
         "0 to 2",

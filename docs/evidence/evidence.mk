@@ -414,10 +414,11 @@ evidence-rlccf: .venv/installed  ## policies that learn from their vote, without
 	    mkdir -p $(ELECTED)/$$1/start/solver_$$voter; \
 	    cp $(ELECTED)/$$1/start_$$voter/policy/* $(ELECTED)/$$1/start/solver_$$voter; \
 	  done; \
-	  for seed in $(SEEDS); do \
+	  for seed in $(SEEDS); do for guard in stop warn; do \
 	    $(BIN)/laconic train experiment=rlccf $(VOTER) agent.model=$(ELECTED)/$$1/start env.reward.price=0 train.steps=30 \
-	      train.tasks_per_step=8 evaluation.tasks=300 evaluation.transcripts=300 seed=$$seed hydra.run.dir=$(ELECTED)/$$1/$$seed || exit 1; \
-	  done; \
+	      train.tasks_per_step=8 evaluation.tasks=300 evaluation.transcripts=300 seed=$$seed learner.collective.guard=$$guard \
+	      hydra.run.dir=$(ELECTED)/$$1/$$guard/$$seed || exit 1; \
+	  done; done; \
 	done
 
 # The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.

@@ -25,7 +25,6 @@ from figures import (
 )
 from rows import HERE, Row, intervals, read, table, updates
 
-from laconic.experiments.session.rule_kinds import Consensus
 from laconic.extras.analysis.prediction import Played, Shape, predict
 
 STAR = "env.topology=[{solver_0:[helper_0,helper_1,helper_2]}]"
@@ -394,7 +393,7 @@ def addressed() -> str:
 
 
 def elected(start: str) -> str:
-    """Return what policies that learn from their vote solve alone, and when the guard warned."""
+    """Return what policies that learn from their vote solve alone, and when the guard stops."""
     runs = [row for row in read("rlccf") if row["start"] == start]
     alone, vote = (
         points([100 * (after - before) / tasks for before, after, tasks in figures])
@@ -404,18 +403,8 @@ def elected(start: str) -> str:
         )
     )
     first, last = (fmean(row["agreement"][place] for row in runs) for place in (0, -1))
-    warned = ", ".join(str(warning_of(row) or "none") for row in runs)
+    stops = ", ".join(str(row["stopped"] or "none") for row in runs)
     return (
         f"{start}: {alone} points alone, {vote} by vote, agreement {first:.2f} to {last:.2f},"
-        f" warning in update {warned}"
+        f" stop after update {stops}"
     )
-
-
-def warning_of(row: Row) -> int | None:
-    """Return the update in which the guard of a run first warned; None for none."""
-    rule = Consensus()
-    names = ("agreement", "effective_voters", "answer_entropy")
-    for step, figures in enumerate(zip(*(row[name] for name in names), strict=True), start=1):
-        if rule.observe(step, {f"train/{n}": x for n, x in zip(names, figures, strict=True)}):
-            return step
-    return None

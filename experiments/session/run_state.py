@@ -185,7 +185,7 @@ def _restore_limits(run: TrainingRun) -> None:
     # Without an evaluation of the last step, one more update precedes the last evaluation.
     if rows and "time/evaluation" in rows[-1]:
         obey_limit(run, run.step)
-    if run.ended_by:
+    if run.ended_by and rows:
         _end_early(run, rows[-1])
 
 

@@ -1,6 +1,6 @@
 """A run whose policies agree without content ends in order, and continues on request alone.
 
-The policies are real, and untrained: the figures of their votes are replaced by those of a collapse.
+The policies are real, and untrained. The figures of a collapse replace those of their votes.
 """
 
 from __future__ import annotations
