@@ -68,9 +68,11 @@ def test_the_vote_pays_unless_answers_are_compared():
         Collective(consistency=-1)
 
 
-def test_another_vote_is_refused():
+def test_another_vote_or_guard_is_refused():
     with pytest.raises(UnknownNameError, match=r"learner\.collective\.vote 'odd'"):
         Collective("odd")  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match=r"learner\.collective\.guard 'odd'"):
+        Collective(guard="odd")  # type: ignore[arg-type]
 
 
 def test_entropy_is_that_of_answers_and_of_none():
