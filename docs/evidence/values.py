@@ -402,7 +402,9 @@ def elected(start: str) -> str:
             [(row["vote_before"], row["vote_after"], row["tasks"]) for row in runs],
         )
     )
-    first, last = (fmean(row["agreement"][place] for row in runs) for place in (0, -1))
+    # Single updates vary: means of the first and the last five.
+    ends = slice(5), slice(-5, None)
+    first, last = (fmean(fmean(row["agreement"][end]) for row in runs) for end in ends)
     stops = ", ".join(str(row["stopped"] or "none") for row in runs)
     return (
         f"{start}: {alone} points alone, {vote} by vote, agreement {first:.2f} to {last:.2f},"
