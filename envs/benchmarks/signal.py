@@ -7,7 +7,7 @@ There are few words and a closed set of answers, so numeric agents can learn it 
 (`envs.wrappers`).
 
 There is no published data. Your own source has rows `{"question", "statements", "answer"}` with an
-answer from `COLOURS`. An optional list `relevant` flags the statements that matter.
+answer from `COLORS`. An optional list `relevant` flags the statements that matter.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from laconic.envs.families.common.generation import Candidate, Span, draw_differ
 from laconic.envs.families.common.sources import Row, field
 from laconic.envs.task import Benchmark, Falsehood, Split, Task
 
-COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
-"""The colours there are, which are the answers; a generator takes the first of them."""
+COLORS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
+"""The colors there are, which are the answers; a generator takes the first of them."""
 THINGS = tuple(
     "ball book boat cup hat key lamp ring bag bell box chair clock coat desk door".split()
 )
 """The things there are; a generator takes the first of them."""
 
-_FACT = re.compile(r"The (?P<thing>\w+) is (?P<colour>\w+)\.")
+_FACT = re.compile(r"The (?P<thing>\w+) is (?P<color>\w+)\.")
 _ASKED = re.compile(r"What colour is the (?P<thing>\w+)\?")
 _FORMS = (
-    ("The colour of the {thing} is {colour}.", "Which colour does the {thing} have?"),
-    ("There is a {colour} {thing}.", "Name the colour of the {thing}."),
+    ("The colour of the {thing} is {color}.", "Which colour does the {thing} have?"),
+    ("There is a {color} {thing}.", "Name the colour of the {thing}."),
 )
 """Other wordings of a statement and of the question."""
 _Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]
-"""Things, colours, and the fewest and most distractors of a table."""
+"""Things, colors, and the fewest and most distractors of a table."""
 _WINDOW = 20_000
 """Characters at the end of a text that are read."""
-_COLOUR = rf"(?P<colour>{'|'.join(COLOURS)})(?!\w)"
-_MARKED = re.compile(rf"####[ \t]{{0,4}}{_COLOUR}", re.IGNORECASE)
-_NAMED = re.compile(rf"(?<!\w){_COLOUR}", re.IGNORECASE)
+_COLOR = rf"(?P<color>{'|'.join(COLORS)})(?!\w)"
+_MARKED = re.compile(rf"####[ \t]{{0,4}}{_COLOR}", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<!\w){_COLOR}", re.IGNORECASE)
 
 
 def generate(
@@ -51,7 +51,7 @@ def generate(
     count: int,
     split: Split,
     things: int = 10,
-    colours: int = 4,
+    colors: int = 4,
     distractors: Span = 2,
 ) -> tuple[Task, ...]:
     """Make tables and questions; `Signal` explains the settings.
@@ -60,7 +60,7 @@ def generate(
     is red may be asked in both.
     """
     kinds = THINGS[: whole("env.generator.things", things, 2, len(THINGS))]
-    hues = COLOURS[: whole("env.generator.colours", colours, 2, len(COLOURS))]
+    hues = COLORS[: whole("env.generator.colors", colors, 2, len(COLORS))]
     extras = span("distractors", distractors, (0, len(kinds) - 1))
 
     def make(random: Random, key: str) -> Candidate[Task]:
@@ -88,20 +88,20 @@ def _table(random: Random, key: str, kinds: _Kinds) -> Task:
 def commitment(text: str) -> tuple[str, str] | None:
     """Return the last `#### red` of a text, letter for letter, and its color; None without one."""
     marks = list(_MARKED.finditer(text, max(0, len(text) - _WINDOW)))
-    return (marks[-1].group(), marks[-1]["colour"].lower()) if marks else None
+    return (marks[-1].group(), marks[-1]["color"].lower()) if marks else None
 
 
 def answer_in(text: str) -> str | None:
     """Return the last marked color of a text, or else the last color that it names, or None."""
     mark = commitment(text)
     mentions = [] if mark else list(_NAMED.finditer(text, max(0, len(text) - _WINDOW)))
-    return mark[1] if mark else mentions[-1]["colour"].lower() if mentions else None
+    return mark[1] if mark else mentions[-1]["color"].lower() if mentions else None
 
 
 class Signal(ShortAnswers):
-    """Tables of coloured things, and one colour asked for; a marked colour goes before a named one.
+    """Tables of colored things, and one color asked for; a marked color goes before a named one.
 
-    Settings of `generate`: `things` (2 to 16), how many there are to ask for; `colours` (2 to 8),
+    Settings of `generate`: `things` (2 to 16), how many there are to ask for; `colors` (2 to 8),
     how many they can have; `distractors`, how many others a table has.
     """
 
@@ -125,7 +125,7 @@ class Signal(ShortAnswers):
     def falsified(self, task: Task, index: int, random: Random) -> Falsehood | None:
         """Return a statement with the first color that no thing of the table has."""
         table = " ".join((*task.statements, task.answer))
-        color = next((name for name in COLOURS if name not in table), None)
+        color = next((name for name in COLORS if name not in table), None)
         if color is None or task.answer not in task.statements[index]:
             return None
         false = task.statements[index].replace(task.answer, color)
@@ -137,7 +137,7 @@ class Signal(ShortAnswers):
         facts = [_FACT.fullmatch(text) for text in task.statements]
         if question is None or not all(facts):
             return super().paraphrases(task)
-        pairs = [(fact["thing"], fact["colour"]) for fact in facts if fact]
+        pairs = [(fact["thing"], fact["color"]) for fact in facts if fact]
         others = []
         for statement, ask in _FORMS:
             pairs = [*pairs[1:], pairs[0]]
@@ -145,7 +145,7 @@ class Signal(ShortAnswers):
                 replace(
                     task,
                     question=ask.format(thing=question["thing"]),
-                    statements=tuple(statement.format(thing=t, colour=c) for t, c in pairs),
+                    statements=tuple(statement.format(thing=t, color=c) for t, c in pairs),
                     relevant=tuple(thing == question["thing"] for thing, _ in pairs),
                 )
             )
@@ -166,10 +166,9 @@ class Signal(ShortAnswers):
                 f"{where}: expected field 'relevant' to be {len(statements)} times true or false,"
                 f" one for each statement; got {flags!r}"
             )
-        if answer not in COLOURS:
+        if answer not in COLORS:
             raise SourceError(
-                f"{where}: expected field 'answer' to be one of {', '.join(COLOURS)};"
-                f" got {answer!r}"
+                f"{where}: expected field 'answer' to be one of {', '.join(COLORS)}; got {answer!r}"
             )
         return Task(key, question, tuple(statements), answer, tuple(flags) if flags else None)
 

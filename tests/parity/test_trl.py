@@ -147,19 +147,17 @@ def test_the_loss_and_its_gradient_in_the_logprobs_equal_trls(
 ) -> None:
     ours = replace(method(case[0]).objective, **case[1])
     batch = conversations(seed)
-    behaviour = batch.behavior_logprobs
-    current = drifted(behaviour, seed, 6 * ours.epsilon_high).requires_grad_()
-    reference = drifted(behaviour, seed + 100, 0.3)
+    behavior = batch.behavior_logprobs
+    current = drifted(behavior, seed, 6 * ours.epsilon_high).requires_grad_()
+    reference = drifted(behavior, seed + 100, 0.3)
     set_loss(trainer, ours)
     monkeypatch.setattr(
         trainer,
         "_get_per_token_logps_and_entropies",
         lambda *_, **__: (current[:, PROMPT:], torch.zeros_like(current[:, PROMPT:]), None),
     )
-    theirs = trainer._compute_loss(trainer.model, their_inputs(batch, behaviour, reference))
-    outputs = ours(
-        LossInputs(current, behaviour, batch.generated_mask, batch.advantages, reference)
-    )
+    theirs = trainer._compute_loss(trainer.model, their_inputs(batch, behavior, reference))
+    outputs = ours(LossInputs(current, behavior, batch.generated_mask, batch.advantages, reference))
     (their_grad,) = torch.autograd.grad(theirs, current)
     (our_grad,) = torch.autograd.grad(outputs.loss, current)
     row = (LIBRARY, shown(case), named(trainer))
@@ -187,12 +185,10 @@ def test_the_loss_and_its_gradient_in_the_parameters_equal_trls(
     model = trainer.model
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     current = logprobs_of(model, batch)
-    behaviour = drifted(current, seed, 6 * ours.epsilon_high)
+    behavior = drifted(current, seed, 6 * ours.epsilon_high)
     reference = drifted(current, seed + 100, 0.3)
-    outputs = ours(
-        LossInputs(current, behaviour, batch.generated_mask, batch.advantages, reference)
-    )
-    theirs = trainer._compute_loss(model, their_inputs(batch, behaviour, reference))
+    outputs = ours(LossInputs(current, behavior, batch.generated_mask, batch.advantages, reference))
+    theirs = trainer._compute_loss(model, their_inputs(batch, behavior, reference))
     our_grad = flat(torch.autograd.grad(outputs.loss, parameters))
     their_grad = flat(torch.autograd.grad(theirs, parameters))
     row = (LIBRARY, shown(case), named(trainer))

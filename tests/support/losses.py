@@ -22,15 +22,15 @@ def inputs(
     mask: list[list[int]],
     advantages: list[float],
     *,
-    behaviour: float = -1.0,
+    behavior: float = -1.0,
     reference: list[list[float]] | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> LossInputs:
-    """Inputs with equal behaviour log-probabilities and a current that is leaf of the graph."""
-    current = torch.tensor(log_ratios, dtype=torch.float64) + behaviour
+    """Inputs with equal behavior log-probabilities and a current that is leaf of the graph."""
+    current = torch.tensor(log_ratios, dtype=torch.float64) + behavior
     return LossInputs(
         current_logprobs=current.to(dtype).requires_grad_(),
-        behavior_logprobs=torch.full_like(current, behaviour).to(dtype),
+        behavior_logprobs=torch.full_like(current, behavior).to(dtype),
         generated_mask=torch.tensor(mask, dtype=torch.bool),
         advantages=torch.tensor(advantages),
         reference_logprobs=None if reference is None else torch.tensor(reference),

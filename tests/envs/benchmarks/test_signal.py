@@ -7,7 +7,7 @@ import pytest
 from written import check_refused, scored, write
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import BENCHMARK, COLOURS, THINGS, Signal
+from laconic.envs.benchmarks.signal import BENCHMARK, COLORS, THINGS, Signal
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -28,9 +28,9 @@ def test_it_is_the_benchmark_of_its_name() -> None:
 
 
 def test_a_task_asks_for_one_thing_of_its_table_and_that_one_matters() -> None:
-    for task in BENCHMARK.generate(0, 200, things=16, colours=8, distractors=(0, 5)):
+    for task in BENCHMARK.generate(0, 200, things=16, colors=8, distractors=(0, 5)):
         question = task.question.removeprefix("What colour is the ").removesuffix("?")
-        assert question in THINGS and task.answer in COLOURS
+        assert question in THINGS and task.answer in COLORS
         expected = f"The {question} is {task.answer}."
         assert [text == expected for text in task.statements] == list(task.relevant or ())
         assert len(set(task.statements)) == len(task.statements) <= 6
@@ -59,10 +59,10 @@ def test_statements_in_other_words_have_the_wordings_that_their_details_bring() 
     assert BENCHMARK.paraphrases(Task("t", "Red?", (), "red", details=details)) == (task,)
 
 
-def test_settings_say_how_many_things_and_colours_there_are() -> None:
-    tasks = BENCHMARK.generate(0, 12, things=3, colours=2, distractors=1)
+def test_settings_say_how_many_things_and_colors_there_are() -> None:
+    tasks = BENCHMARK.generate(0, 12, things=3, colors=2, distractors=1)
     words = {word.strip(".") for task in tasks for text in task.statements for word in text.split()}
-    assert words == {"The", "is", *THINGS[:3], *COLOURS[:2]}
+    assert words == {"The", "is", *THINGS[:3], *COLORS[:2]}
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_settings_say_how_many_things_and_colours_there_are() -> None:
     [
         ({"things": 1}, "generator.things must be a whole number from 2 to 16; got 1"),
         ({"things": (2, 3)}, "generator.things must be a whole number"),
-        ({"colours": 9}, "generator.colours must be a whole number from 2 to 8; got 9"),
-        ({"colours": True}, "generator.colours must be a whole number"),
+        ({"colors": 9}, "generator.colors must be a whole number from 2 to 8; got 9"),
+        ({"colors": True}, "generator.colors must be a whole number"),
         ({"things": 4, "distractors": 4}, "generator.distractors must be a whole number from 0"),
-        ({"things": 2, "colours": 2, "distractors": 0}, "at most the number of different train"),
+        ({"things": 2, "colors": 2, "distractors": 0}, "at most the number of different train"),
     ],
 )
 def test_a_setting_out_of_its_range_is_refused(settings: Any, message: str) -> None:
@@ -82,8 +82,8 @@ def test_a_setting_out_of_its_range_is_refused(settings: Any, message: str) -> N
 
 
 def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'colours'"):
-        BENCHMARK.generate(0, 1, colors=3)
+    with pytest.raises(UnknownNameError, match="Did you mean 'colors'"):
+        BENCHMARK.generate(0, 1, colours=3)
 
 
 def test_a_marked_colour_goes_before_a_named_one_and_the_last_counts() -> None:
@@ -148,5 +148,5 @@ def test_tables_of_the_two_parts_are_disjoint_and_their_forty_problems_are_the_s
         problems[split] = {(task.question, task.answer) for task in tasks}
     assert len(tables["train"]) == len(tables["evaluation"]) == 500
     assert not tables["train"] & tables["evaluation"]
-    # Ten things in four colours.
+    # Ten things in four colors.
     assert problems["train"] == problems["evaluation"] and len(problems["train"]) == 10 * 4

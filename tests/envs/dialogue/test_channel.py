@@ -22,7 +22,7 @@ SPLIT: Mapping[str, Any] = {
     "topology": "star",
     "schedule": ["helper", "solver"],
 }
-COLOURS = ("red", "blue", "green", "white")
+COLORS = ("red", "blue", "green", "white")
 EPISODES = 600
 
 
@@ -41,11 +41,11 @@ def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping
     }
     observations, *_ = env.step(messages)
     text = observations["solver_0"]["text"]
-    answer = next((colour for colour in COLOURS if colour in text), None)
+    answer = next((colour for colour in COLORS if colour in text), None)
     if answer is None:
         # Who codes takes silence for red; what could not be heard was another colour.
         lost = "could not be heard" in text
-        answer = "red" if codes and not lost else guess.choice(COLOURS[1:] if codes else COLOURS)
+        answer = "red" if codes and not lost else guess.choice(COLORS[1:] if codes else COLORS)
     *_, infos = env.step({"solver_0": f"#### {answer}"})
     return infos["solver_0"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLOURS
+from laconic.envs.benchmarks.signal import COLORS
 from laconic.envs.contract import check_env
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.dialogue.faults import Fault, listeners
@@ -244,9 +244,9 @@ def test_a_faulty_environment_keeps_the_contract(kind):
 
 
 def test_a_table_in_which_all_colors_occur_has_no_false_color():
-    many = {"things": 16, "colours": 8, "distractors": 15}
+    many = {"things": 16, "colors": 8, "distractors": 15}
     env = signal("false_claim", generator=many, tasks=20)
     drawn = [started(env, seed)[1]["solver_0"].get("fault") for seed in range(20)]
     tables = [" ".join(task.statements) for task in env.tasks.values()]
-    full = [all(color in table for color in COLOURS) for table in tables]
+    full = [all(color in table for color in COLORS) for table in tables]
     assert [fault is None for fault in drawn] == full and 0 < sum(full) < 20

@@ -70,11 +70,11 @@ def test_without_finished_rows_or_tokens_the_picture_has_a_placeholder(draw_rows
     assert any("does not report the tokens said" in text for text in words)
 
 
-def test_scripts_are_hollow_and_the_others_filled_with_colours_of_their_own(draw_rows):
+def test_scripts_are_hollow_and_the_others_filled_with_colors_of_their_own(draw_rows):
     _, lines = draw_rows([row("a"), row("oracle", script=True), row("b")])
     assert lines["oracle"].get_markerfacecolor() == "white"
-    colours = [lines[name].get_markerfacecolor() for name in "ab"]
-    assert len({*colours, "white"}) == 3
+    colors = [lines[name].get_markerfacecolor() for name in "ab"]
+    assert len({*colors, "white"}) == 3
 
 
 def test_marks_that_would_hide_others_are_larger_than_those_drawn_over_them(draw_rows):

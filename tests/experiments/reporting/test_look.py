@@ -55,7 +55,7 @@ def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_t
 
 
 @pytest.mark.usefixtures("usual_resolution")
-def test_a_picture_of_few_colours_keeps_the_palette_and_its_resolution() -> None:
+def test_a_picture_of_few_colors_keeps_the_palette_and_its_resolution() -> None:
     """Thin lines of every colour: none may be merged into what covers more."""
 
     def paint(axes: Axes) -> None:

@@ -40,8 +40,8 @@ def test_the_style_knows_dark_screens_and_hides_nothing_on_small_ones() -> None:
     page = sweep(tables=[("", ("a",), [("b",)])])
     style = Reader(page).inside["style"]
     light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
-    colours = set(re.findall(r"--\w+(?=: #)", light))
-    assert colours and colours == set(re.findall(r"--\w+(?=: #)", dark.split("}")[0]))
+    colors = set(re.findall(r"--\w+(?=: #)", light))
+    assert colors and colors == set(re.findall(r"--\w+(?=: #)", dark.split("}")[0]))
     # Every other colour of the style is one of them, or that of paper in print.
     assert set(re.findall(r"#\w+", dark.split("} }", 1)[1])) == {"#fff"}
     small = style.split("@media (max-width: 760px)")[1].split("@media")[0]

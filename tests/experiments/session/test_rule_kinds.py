@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLOURS
+from laconic.envs.benchmarks.signal import COLORS
 from laconic.envs.task import Task
 from laconic.experiments.session.rule_kinds import Consensus
 from laconic.learners.algorithms.collective import Ballots
@@ -73,7 +73,7 @@ class Voter:
 def updates(answer: Answer) -> list[list[float]]:
     """Return the figures of 20 updates of 8 tasks with 4 plays of 3 voters."""
     alone = {"team": {"solver": 3}, "information": "full", "topology": "none", "schedule": "all"}
-    room = envs.make("signal", **alone, rounds=1, tasks=160, generator={"colours": 4})
+    room = envs.make("signal", **alone, rounds=1, tasks=160, generator={"colors": 4})
     keys, voter = list(room.tasks), Voter(room.tasks, answer)
     policies = dict.fromkeys(room.possible_agents, voter)
     figures = []
@@ -88,7 +88,7 @@ def updates(answer: Answer) -> list[list[float]]:
 
 def test_a_team_that_becomes_right_on_all_tasks_is_not_warned() -> None:
     def answer(progress: float, right: str, draw: random.Random) -> str:
-        return right if draw.random() < 0.3 + 0.7 * progress else draw.choice(COLOURS[:4])
+        return right if draw.random() < 0.3 + 0.7 * progress else draw.choice(COLORS[:4])
 
     figures = updates(answer)
     # All agree in the end, as one voter, on answers of four colors to eight tasks.
@@ -98,7 +98,7 @@ def test_a_team_that_becomes_right_on_all_tasks_is_not_warned() -> None:
 
 def test_a_team_that_collapses_to_one_answer_is_warned_before_its_samples_are_equal() -> None:
     def answer(progress: float, right: str, draw: random.Random) -> str:
-        return "red" if draw.random() < progress else draw.choice([right, *COLOURS[:4]])
+        return "red" if draw.random() < progress else draw.choice([right, *COLORS[:4]])
 
     figures = updates(answer)
     assert figures[-1] == [1.0, 1.0, 0.0]

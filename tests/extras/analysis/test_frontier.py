@@ -22,23 +22,23 @@ from laconic.extras.analysis.frontier import (
 SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
 
 
-@pytest.mark.parametrize("colours", [2, 3, 4, 5])
-def test_all_codebooks_together_are_the_closed_form(colours):
-    frontier = enumerated([1 / colours] * colours, [1.0] * colours)
-    closed = coded(1 / colours)
+@pytest.mark.parametrize("colors", [2, 3, 4, 5])
+def test_all_codebooks_together_are_the_closed_form(colors):
+    frontier = enumerated([1 / colors] * colors, [1.0] * colors)
+    closed = coded(1 / colors)
     np.testing.assert_allclose(frontier.corners, closed.corners, atol=1e-12)
-    # Accuracy 1 takes a word for all colours but the one that silence tells.
-    assert frontier.tokens(1.0) == pytest.approx(1 - 1 / colours)
-    assert frontier.best_return(0.1) == pytest.approx(1 - 0.1 * (1 - 1 / colours))
+    # Accuracy 1 takes a word for all colors but the one that silence tells.
+    assert frontier.tokens(1.0) == pytest.approx(1 - 1 / colors)
+    assert frontier.best_return(0.1) == pytest.approx(1 - 0.1 * (1 - 1 / colors))
 
 
-@pytest.mark.parametrize(("colours", "expected"), [(2, 0.95), (3, 0.93333), (4, 0.925), (5, 0.92)])
-def test_the_best_returns_are_those_of_the_game(colours, expected):
+@pytest.mark.parametrize(("colors", "expected"), [(2, 0.95), (3, 0.93333), (4, 0.925), (5, 0.92)])
+def test_the_best_returns_are_those_of_the_game(colors, expected):
     # A word is said for all colors but the one that silence tells: 1 - 0.1 * (1 - 1 / colors).
-    assert coded(1 / colours).best_return(0.1) == pytest.approx(expected, abs=5e-6)
+    assert coded(1 / colors).best_return(0.1) == pytest.approx(expected, abs=5e-6)
     # Above 1 a word costs more than a solved task brings.
-    assert coded(1 / colours).best_return(1.1) == pytest.approx(1 / colours)
-    assert coded(1 / colours).best_return(0.9) > 1 / colours
+    assert coded(1 / colors).best_return(1.1) == pytest.approx(1 / colors)
+    assert coded(1 / colors).best_return(0.9) > 1 / colors
 
 
 def test_silence_codes_the_likeliest_content_and_short_words_the_next():

@@ -12,7 +12,7 @@ from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 
 SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
-COLOURS = ("red", "blue", "green", "white")
+COLORS = ("red", "blue", "green", "white")
 
 
 class Team:
@@ -30,9 +30,9 @@ class Team:
             knows = any(task.relevant[index] for index in request.info["share"])
             return task.answer if knows and not (self.codes and task.answer == "red") else ""
         lines = [line for line in request.text.splitlines() if line.startswith("helper_")]
-        colours = [colour for colour in COLOURS for line in lines if line.endswith(f": {colour}")]
+        colors = [colour for colour in COLORS for line in lines if line.endswith(f": {colour}")]
         missing = any(line.endswith("could not be heard.") for line in lines)
-        return f"#### {colours[0] if colours else 'blue' if missing else 'red'}"
+        return f"#### {colors[0] if colors else 'blue' if missing else 'red'}"
 
 
 def reliance(codes: bool, channel=None):

@@ -13,7 +13,7 @@ from laconic.extras.analysis.voter import VoterTeam, tree
 from laconic.learners.metrics import wilson
 from laconic.learners.rollout.play import Start, play
 
-COLOURS = {"colours": 2, "distractors": 3}
+COLORS = {"colors": 2, "distractors": 3}
 LARGE = "of 3 and 9"
 BINARY = {"solver": 1, "middle": 2, "leaf": 4}
 # Trees by name: number of votes of each agent above the leaves, depth, settings.
@@ -33,7 +33,7 @@ def environments(name: str):
     settings = TREES[name][2] | {"information": "full"}
     if name in SCHEDULES:
         settings |= {"schedule": SCHEDULES[name]}
-    return [envs.make("signal", tasks=EPISODES, generator=COLOURS, **settings) for _ in range(10)]
+    return [envs.make("signal", tasks=EPISODES, generator=COLORS, **settings) for _ in range(10)]
 
 
 def episodes(name: str, voters: tuple[float, float, float], seed: int = 0):
@@ -84,7 +84,7 @@ def test_siblings_share_a_vote_with_its_flip():
 
 def test_all_agents_of_a_ballot_vote_by_themselves():
     settings = {"team": {"solver": 5}, "answer": "majority", "rounds": 1, "topology": "none"}
-    made = [envs.make("signal", tasks=EPISODES, generator=COLOURS, **settings) for _ in range(10)]
+    made = [envs.make("signal", tasks=EPISODES, generator=COLORS, **settings) for _ in range(10)]
     starts = [Start(number, key) for number, key in enumerate(made[0].tasks)]
     # A ballot is no message, so nothing is flipped.
     policies = VoterTeam(0.7, 0.4, 0.5).policies(made[0])

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from updates import equal, weights
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLOURS, THINGS
+from laconic.envs.benchmarks.signal import COLORS, THINGS
 from laconic.envs.errors import SettingError
 from laconic.extras.analysis.voter import VoterTeam
 from laconic.learners.advantages.collective import Collective
@@ -44,8 +44,8 @@ ALONE: Mapping[str, Any] = {
 SGD = partial(torch.optim.SGD, lr=0.1)
 
 
-def environments(tasks: int, colours: int = 2, count: int = 16, **settings: Any) -> list[Any]:
-    generator = {"colours": colours}
+def environments(tasks: int, colors: int = 2, count: int = 16, **settings: Any) -> list[Any]:
+    generator = {"colors": colors}
     settings = {**ALONE, "tasks": tasks, "generator": generator, **settings}
     return [envs.make("signal", **settings) for _ in range(count)]
 
@@ -192,7 +192,7 @@ def graded(groups: Sequence[Group], environment: Any) -> list[Group]:
 
 
 def test_where_the_reference_answer_is_elected_the_update_is_that_of_grpo(make_policies):
-    rooms = environments(8, colours=4, reward=envs.Reward(price=1.0))
+    rooms = environments(8, colors=4, reward=envs.Reward(price=1.0))
     tasks = rooms[0].tasks
     updated = []
     for name in ("rlccf", "grpo"):
@@ -223,8 +223,8 @@ def test_where_the_reference_answer_is_elected_the_update_is_that_of_grpo(make_p
 
 
 def test_reference_answers_pay_nothing_and_prices_stay():
-    rooms = environments(30, colours=4, reward=envs.Reward(price=1.0, exempt_answer=False))
-    others = environments(30, colours=4, reward=envs.Reward(price=1.0, exempt_answer=False))
+    rooms = environments(30, colors=4, reward=envs.Reward(price=1.0, exempt_answer=False))
+    others = environments(30, colors=4, reward=envs.Reward(price=1.0, exempt_answer=False))
     true = dict(rooms[0].tasks)
     for room in others:
         room.tasks = {key: replace(task, answer="brown") for key, task in true.items()}
@@ -247,7 +247,7 @@ def test_reference_answers_pay_nothing_and_prices_stay():
 
 
 def test_figures_of_answers_are_those_of_the_update():
-    rooms = environments(2, colours=4)
+    rooms = environments(2, colors=4)
     said = {
         # Task 0: red, red; red, blue; nothing twice. Task 1: all red.
         "solver_0": ["#### red"] * 4,
@@ -282,7 +282,7 @@ def test_figures_of_answers_are_those_of_the_update():
 
 
 def test_the_entropy_of_elected_answers_is_over_tasks():
-    rooms = environments(4, colours=4)
+    rooms = environments(4, colors=4)
     said = [*("red", "red", "blue"), *("red", "blue", "red"), *("blue", "blue", "red"), *"xyz"]
 
     class Script:
@@ -308,14 +308,14 @@ class Reader:
     def color(self, lines: Sequence[str]) -> str:
         table, question = lines
         if not self.reads:
-            return next(word for word in re.findall(r"\w+", table) if word in COLOURS)
+            return next(word for word in re.findall(r"\w+", table) if word in COLORS)
         asked = next(word for word in re.findall(r"\w+", question) if word in THINGS)
         fact = next(text for text in table.split(".") if asked in text.split())
-        return next(word for word in fact.split() if word in COLOURS)
+        return next(word for word in fact.split() if word in COLORS)
 
 
 def test_consistency_pays_those_whose_answers_do_not_follow_the_wording():
-    rooms = environments(20, colours=3, instructions="brief")
+    rooms = environments(20, colors=3, instructions="brief")
     policies = {agent: Reader(agent == VOTERS[0]) for agent in VOTERS}
     ballots = Ballots(Collective(consistency=2))
     groups = ballots(rooms, policies, starts_of(rooms[0]), 3, seed=0)

@@ -24,7 +24,7 @@ def test_two_gpus_take_the_step_of_one(settings):
     launch = [Path(sys.executable).with_name("accelerate"), "launch", "--config_file", file]
     # Port 0 takes one that is free.
     count = ["--num_processes", "2", "--main_process_port", "0"]
-    script = ROOT / "tests" / "behaviour" / "processes_parity.py"
+    script = ROOT / "tests" / "behavior" / "processes_parity.py"
     completed = subprocess.run(
         [*launch, *count, script, "--json", "gspo", "magrpo"],
         capture_output=True,

@@ -206,8 +206,8 @@ def test_duplicating_every_token_leaves_the_sequence_ratio_unchanged() -> None:
     assert long.loss.item() == pytest.approx(short.loss.item(), rel=1e-6)
 
 
-def test_the_approximate_kl_runs_from_the_behaviour_to_the_current_policy() -> None:
-    # k3 at samples of the behaviour policy: with r = current / behaviour it is r - 1 - ln r.
+def test_the_approximate_kl_runs_from_the_behavior_to_the_current_policy() -> None:
+    # k3 at samples of the behavior policy: with r = current / behavior it is r - 1 - ln r.
     # r = 2: 1 - 0.6931 = 0.3069; r = 1/2: -0.5 + 0.6931 = 0.1931; the other way round they swap.
     for log_ratio, expected in ((LN2, 0.306853), (-LN2, 0.193147)):
         outputs = Objective(**WIDE)(inputs([[log_ratio]], [[1]], [1.0]))

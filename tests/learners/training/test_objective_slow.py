@@ -23,7 +23,7 @@ def slow(objective: Objective, inputs: LossInputs) -> tuple[float, list[list[flo
     """Loss and gradient in plain floats, with derivatives written out by hand."""
     sequences, tokens = inputs.current_logprobs.shape
     current = inputs.current_logprobs.detach().double().tolist()
-    behaviour = inputs.behavior_logprobs.double().tolist()
+    behavior = inputs.behavior_logprobs.double().tolist()
     counts = [int(row.sum()) for row in inputs.generated_mask]
     loss, grad = 0.0, [[0.0] * tokens for _ in range(sequences)]
     for s in range(sequences):
@@ -37,7 +37,7 @@ def slow(objective: Objective, inputs: LossInputs) -> tuple[float, list[list[flo
             "sum": counts[s] / objective.normalizer / sequences,
         }[objective.average]
         length = max(counts[s], objective.shortest)
-        mean = sum(current[s][t] - behaviour[s][t] for t in places) / length
+        mean = sum(current[s][t] - behavior[s][t] for t in places) / length
         for t in places:
             weight = share / counts[s]
             if objective.importance_sampling_level == "none":
@@ -46,7 +46,7 @@ def slow(objective: Objective, inputs: LossInputs) -> tuple[float, list[list[flo
             else:
                 by_token = objective.importance_sampling_level == "token"
                 slope = 1.0 if by_token else counts[s] / length
-                r = math.exp(current[s][t] - behaviour[s][t] if by_token else mean)
+                r = math.exp(current[s][t] - behavior[s][t] if by_token else mean)
                 if advantage > 0 and r > 1 + objective.epsilon_high:
                     loss -= weight * advantage * (1 + objective.epsilon_high)
                 elif advantage < 0 and r < 1 - objective.epsilon:
@@ -68,16 +68,16 @@ def random_inputs(seed: int, drift: float, dtype: torch.dtype) -> LossInputs:
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=draw, dtype=torch.float64)
 
-    behaviour = -normal(7, 12).abs()
+    behavior = -normal(7, 12).abs()
     mask = torch.rand(7, 12, generator=draw) < torch.rand(7, 1, generator=draw)
     mask[2] = False
     mask[3] = True
     return LossInputs(
-        current_logprobs=(behaviour + drift * normal(7, 12)).to(dtype).requires_grad_(),
-        behavior_logprobs=behaviour.to(dtype),
+        current_logprobs=(behavior + drift * normal(7, 12)).to(dtype).requires_grad_(),
+        behavior_logprobs=behavior.to(dtype),
         generated_mask=mask,
         advantages=normal(7).to(dtype),
-        reference_logprobs=(behaviour + 0.5 * normal(7, 12)).to(dtype),
+        reference_logprobs=(behavior + 0.5 * normal(7, 12)).to(dtype),
     )
 
 

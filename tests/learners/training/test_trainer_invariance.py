@@ -198,7 +198,7 @@ def test_padding_on_the_left(name):
 @every_model
 @pytest.mark.parametrize("count", [2, 3])
 def test_one_process_or_several(name, count):
-    """What each of them is dealt, added up; tests/behaviour/test_gloo.py has real ones."""
+    """What each of them is dealt, added up; tests/behavior/test_gloo.py has real ones."""
 
     class Part(Processes):
         def __init__(self, rank: int) -> None:

@@ -124,7 +124,7 @@ def test_an_unknown_curve_is_refused():
 # Log-probabilities computed again
 
 
-def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_env):
+def test_behavior_computed_again_is_that_of_a_training_pass(make_policy, make_env):
     policy = make_policy(max_reply_tokens=6)
     policies = dict.fromkeys(make_env().possible_agents, policy)
     group = played(policies, make_env)
@@ -167,14 +167,14 @@ def test_in_float32_sampling_and_training_passes_agree_on_every_token(saved, mak
 
 
 @pytest.mark.slow
-def test_under_autocast_behaviour_is_computed_again_by_itself(saved, make_env):
+def test_under_autocast_behavior_is_computed_again_by_itself(saved, make_env):
     policies = HFTeam(str(saved), precision="bfloat16_autocast").policies(make_env())
     group = played(policies, make_env)
     metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
     assert metrics["approx_kl"] < 1e-8
 
 
-def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
+def test_in_bfloat16_the_first_ratio_is_one_once_behavior_is_computed_again(saved, make_env):
     ranges = []
     for again in (False, True):
         sampling = SamplingSettings(max_reply_tokens=12)

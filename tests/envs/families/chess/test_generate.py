@@ -128,7 +128,7 @@ def test_train_and_evaluation_share_no_position_whatever_the_seeds() -> None:
     assert not trained & evaluated
 
 
-def test_swapped_colours_and_mirrored_boards_are_the_same_position() -> None:
+def test_swapped_colors_and_mirrored_boards_are_the_same_position() -> None:
     for task in generate(3, 20, "train"):
         board = board_of(task)
         for same in (board.mirror(), board.transform(chess.flip_horizontal)):

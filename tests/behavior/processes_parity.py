@@ -1,6 +1,6 @@
 """How far the step of several processes is from that of one on the same groups.
 
-    torchrun --nproc_per_node 2 tests/behaviour/processes_parity.py gspo ippo
+    torchrun --nproc_per_node 2 tests/behavior/processes_parity.py gspo ippo
 
 Prints one row per learner, after two updates: the loss of one process and of all, the largest
 difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
