@@ -36,7 +36,7 @@ from laconic.extras.swarm.exchange import (
     share,
 )
 from laconic.extras.swarm.replay import benchmark_of, replay_groups
-from laconic.learners.advantages.credit import OF_GROUP, Credit, charge_factor, credit
+from laconic.learners.advantages.credit import Credit, charge_factor, credit, for_group
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.base import Collector, Players
@@ -193,7 +193,7 @@ class Swarm(Collector):
 def has_contrast(group: Group, credit: Credit, charge_power: float = 0.0) -> bool:
     """Return whether X = T - w C of any agent differs between two episodes of a group."""
     factor = charge_factor(group.episodes, charge_power)
-    credit = OF_GROUP[credit](group.episodes) if credit in OF_GROUP else credit
+    credit = for_group(credit, group.episodes)
     totals: dict[str, list[float]] = {}
     for episode in group.episodes:
         credits = credit(episode)

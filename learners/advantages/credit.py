@@ -206,6 +206,13 @@ OF_GROUP: Mapping[Credit, Callable[[Sequence[Episode]], Credit]] = MappingProxyT
     {rank: lambda episodes: partial(rank, weights=rank_weights(episodes))}
 )
 """Credits that depend on the group -> functions from its episodes to the credit of each."""
+
+
+def for_group(credit: Credit, episodes: Sequence[Episode]) -> Credit:
+    """Return the credit of each episode of a group: `credit` itself, unless it compares them."""
+    return OF_GROUP[credit](episodes) if credit in OF_GROUP else credit
+
+
 FORWARD_LOOKING: tuple[Credit, ...] = (counterfactual,)
 """Credits of a round that already include later rounds. A single reply gets the credit of its own
 round and not of the rounds after it too."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit, charge_factor
+from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, charge_factor, for_group
 from laconic.learners.advantages.group import Comparison, Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -161,7 +161,7 @@ def sequences_of(
         SettingError: an agent has no rewards, or a return is not finite.
     """
     factor = charge_factor(group.episodes, charge_power)
-    credit = OF_GROUP[credit](group.episodes) if credit in OF_GROUP else credit
+    credit = for_group(credit, group.episodes)
     sequences = [
         sequence
         for index, episode in enumerate(group.episodes)
