@@ -144,16 +144,16 @@ evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test
 
 # Trains the quickstart's team and numeric ones, in the environments of two judges, and probes what silence said.
 CHANNEL := outputs/channel
-evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (33 trainings)
+evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (27 trainings)
 	mkdir -p $(CHANNEL)
 	for seed in 3 4 5; do for over in "0.0 unmarked" "0.3 marked" "0.3 unmarked"; do \
 	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
 	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
 	done; done
-	for trained in "0 false 0.5" "0.3 true 0.5" "0.3 false 0.5" "0.3 true 0.2" "0.3 false 0.2"; do set -- $$trained; \
+	for trained in "0 false" "0.3 true" "0.3 false"; do set -- $$trained; \
 	for seed in 0 1 2; do \
-	  run=$(CHANNEL)/lose-$$1-mark-$$2-price-$$3-seed-$$seed; \
-	  $(BIN)/laconic train experiment=demand env.channel.lose=$$1 env.channel.mark=$$2 env.reward.price=$$3 seed=$$seed \
+	  run=$(CHANNEL)/lose-$$1-mark-$$2-seed-$$seed; \
+	  $(BIN)/laconic train experiment=demand env.channel.lose=$$1 env.channel.mark=$$2 seed=$$seed \
 	    resume=true hydra.run.dir=$$run || exit 1; \
 	  for over in "0 $$2" "0.3 true" "0.3 false"; do \
 	    $(BIN)/laconic evaluate agent.model=$$run env.channel.lose=$${over% *} env.channel.mark=$${over#* } \
@@ -162,14 +162,10 @@ evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmar
 	  done; \
 	done; done
 
-# A small team is taught to talk about a commons, then trained at three prices of talk.
+# The shipped team of the commons at the default price of talk and without one, and numeric teams.
 COMMONS := outputs/commons
-evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## teach teams to share a commons, and put a price on their talk (21 trainings)
-	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.tasks=2000 agent.model_config.positions=2048 \
-	  agent.model_config.hidden=64 agent.model_config.layers=2 agent.model_config.heads=2 agent.model_config.intermediate=128 train.tasks_per_step=6 \
-	  train.steps=300 learner.collect.teacher.best=0.05 learner.collect.teacher.frames=1 learner.decay=cosine \
-	  evaluation.tasks=8 threads=1 resume=true hydra.run.dir=$(COMMONS)/start
-	$(BIN)/laconic train -m experiment=commons agent.model=$(COMMONS)/start/policy seed=0,1,2,3,4 env.reward.price=0,0.5,2 \
+evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## share a commons, and put a price on its talk (12 trainings)
+	$(BIN)/laconic train -m env=commons train.steps=20 threads=1 evaluation.tasks=25 seed=1,2,3 env.reward.price=0,0.5 \
 	  resume=true hydra.sweep.dir=$(COMMONS)/trained 'hydra.sweep.subdir=price-$${env.reward.price}-seed-$${seed}'
 	for credit in team own; do for seed in 1 2 3; do \
 	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/commons.py $$credit $$seed $(COMMONS)/numeric.jsonl || exit 1; \

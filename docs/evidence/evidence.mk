@@ -26,11 +26,12 @@ evidence-gsm8k-start: evidence-gsm8k-first
 evidence-gsm8k-apart: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/apart learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
-GSM8K_FROM = $(if $(filter apart,$(FROM)),apart,start)
+GSM8K_FROM = $(or $(FROM),apart)
 evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on generated gsm8k (docs/results/gsm8k.md)
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/$(GSM8K_FROM)/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(GSM8K)/$(if $(FROM),from_$(FROM)/)$$seed || exit 1; \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k train.steps=$(or $(UPDATES),30) evaluation.tasks=200 \
+	    learner.microbatch_tokens=2048 agent.model=$(GSM8K)/$(GSM8K_FROM)/policy seed=$$seed resume=true \
+	    $(if $(PRICE),env.reward.price=$(PRICE)) hydra.run.dir=$(GSM8K)/from_$(GSM8K_FROM)$(if $(PRICE),_at_$(PRICE))/$$seed || exit 1; \
 	done
 
 # What keeps silence from dying out.
@@ -238,7 +239,7 @@ define controls
 endef
 NARROW := env.budget.message=48 env.budget.episode=192
 evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/results/controls.md)
-	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/start,$(GSM8K),helper,train.steps=60)
+	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/$(GSM8K_FROM),$(GSM8K)/from_$(GSM8K_FROM),helper,train.steps=60)
 evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
 	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/$(SPORTS_FROM),$(SPORTS)/from_$(SPORTS_FROM),scout,$(ROOM) $(ONCE) \
 	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
@@ -421,16 +422,7 @@ evidence-rlccf: .venv/installed  ## policies that learn from their vote, without
 	  done; done; \
 	done
 
-# The silent commons, and a pretrained model there; the warm start of the latter was stopped after 32 steps.
-WORDLESS := $(EVIDENCE)/commons_silent
-evidence-commons-silent: SEEDS := 0 1 2 3 4
-evidence-commons-silent: .venv/installed  ## teams that share a commons without a word (docs/environments/commons.md)
-	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.language=none agent.model_config.positions=2048 \
-	  train.tasks_per_step=6 train.steps=110 threads=1 resume=true hydra.run.dir=$(WORDLESS)/start
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=commons env.language=none agent.model=$(WORDLESS)/start/policy seed=$$seed resume=true \
-	    hydra.run.dir=$(WORDLESS)/$$seed || exit 1; \
-	done
+# A pretrained model on the commons; its warm start was stopped after 32 steps.
 VILLAGE := $(EVIDENCE)/commons_smollm2
 TALKING := env=commons env.talk_rounds=1 env.budget.message=24 threads=1 resume=true
 evidence-commons-smollm2: .venv/installed smollm2  ## SmolLM2 on the commons, as it is and after a warm start (docs/environments/commons.md)

@@ -69,33 +69,34 @@ def share(start: str, run: str) -> float:
     return intervals(run)["tokens_said"]["mean"] / intervals(start)["tokens_said"]["mean"]
 
 
-def trained(
-    start: str,
-    runs: Mapping[str, str],
-    columns: Sequence[str] = USUAL,
-    *,
-    summary: bool = True,
-    before: str = "start",
-) -> list[Cells]:
-    """Return a team before and after training, with a mean over seeds; missed bars in italics."""
-    head = ["", *(COLUMNS[name] for name in columns), "points more solved", "of the start's tokens"]
+def trained(start: str, runs: Mapping[str, str], beside: Mapping[str, str]) -> list[Cells]:
+    """Return a team before and after training, with means over seeds; missed bars in italics.
+
+    Args:
+        start: evaluation before training.
+        runs: label -> evaluation after training, one per seed.
+        beside: label -> evaluation after another training from this start, left out of the means.
+    """
+    head = ["", *(COLUMNS[name] for name in USUAL), "points more solved", "of the start's tokens"]
     figures = intervals(start)
-    lines = [head, [before, *(cell(name, figures[name]) for name in columns), "", ""]]
-    for label, run in runs.items():
-        figures, more, kept = intervals(run), gain(start, run), share(start, run)
-        bars = {USUAL[2]: 0.8, USUAL[3]: 0.95}
-        missed = {
-            name: figures[name]["mean"] < bar for name, bar in bars.items() if name in columns
-        }
-        said = [italics(cell(name, figures[name]), missed.get(name, False)) for name in columns]
-        change = [italics(f"{more:+.1f}", more < -1.001), italics(f"{kept:.3f}", kept > 0.5)]
-        lines.append([label, *said, *change])
-    if summary:
-        more_solved = points([gain(start, run) for run in runs.values()])
-        tokens = over_seeds([share(start, run) for run in runs.values()])
-        blank = [""] * len(columns)
-        lines.append(["mean over seeds", *blank, more_solved, number(tokens, 3)])
-    return lines
+    lines = [head, ["start", *(cell(name, figures[name]) for name in USUAL), "", ""]]
+    after = [intervals(run) for run in runs.values()]
+    means = [cell(name, over_seeds([row[name]["mean"] for row in after])) for name in USUAL]
+    more_solved = points([gain(start, run) for run in runs.values()])
+    tokens = over_seeds([share(start, run) for run in runs.values()])
+    lines += [after_training(start, label, run) for label, run in runs.items()]
+    lines.append(["mean over seeds", *means, more_solved, number(tokens, 3)])
+    return lines + [after_training(start, label, run) for label, run in beside.items()]
+
+
+def after_training(start: str, label: str, run: str) -> Cells:
+    """Return one training beside its start; missed bars in italics."""
+    figures, more, kept = intervals(run), gain(start, run), share(start, run)
+    bars = {USUAL[2]: 0.8, USUAL[3]: 0.95}
+    missed = {name: figures[name]["mean"] < bar for name, bar in bars.items()}
+    said = [italics(cell(name, figures[name]), missed.get(name, False)) for name in USUAL]
+    change = [italics(f"{more:+.1f}", more < -1.001), italics(f"{kept:.3f}", kept > 0.5)]
+    return [label, *said, *change]
 
 
 def each_from_its_start(runs: Mapping[str, tuple[str, str]]) -> list[Cells]:

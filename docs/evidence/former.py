@@ -124,9 +124,60 @@ def balanced() -> str:
     return "; ".join(texts)
 
 
+def over_loss() -> str:
+    """Return the least and the most that teams solve over a lossy channel, by price."""
+    parts = []
+    for price in ("0.5", "0.2"):
+        solved = [
+            100 * float(row["accuracy"])
+            for row in table("channel/former")
+            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
+        ]
+        parts.append(
+            f"at price {price} {min(solved):.0f} to {max(solved):.0f} % of {len(solved)} teams"
+        )
+    return f"**solved at a loss of 0.3** {'; '.join(parts)}"
+
+
+def stock() -> str:
+    """Return gain and tokens of the commons after training, by price."""
+    parts = []
+    for price in ("0", "0.5", "2"):
+        group = [
+            row
+            for row in table("commons/former")
+            if (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
+        ]
+        gains = over_seeds([float(row["gain"]) for row in group])
+        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
+        parts.append(f"at price {price} {number(gains)} in {words:.0f} tokens")
+    return f"**gain, seeds 0 to 4** {'; '.join(parts)}"
+
+
 EXPERIMENTS: Sequence[Experiment] = (
     Experiment(
-        "Does the recipe of [gsm8k](gsm8k.md) carry over to Sports Understanding? Charged always",
+        "Does SmolLM2 learn to say half as much on gsm8k, level 1? Charged always",
+        (
+            partial(
+                course,
+                "start in three parts, seeds 1 to 3",
+                "gsm8k_level1/start",
+                "gsm8k_level1/seed_{}",
+                *(1, 2, 3),
+            ),
+            partial(
+                course,
+                "start in one part, seeds 1 to 3",
+                "gsm8k_level1/apart_start",
+                "gsm8k_level1/apart_{}",
+                *(1, 2, 3),
+            ),
+        ),
+        "[gsm8k](gsm8k.md)",
+        "Settings were chosen on seed 0 of the first start.",
+    ),
+    Experiment(
+        "Does this recipe carry over to Sports Understanding? Charged always",
         (
             partial(course, "seeds 1 to 3", "sports/start", "sports/seed_{}", 1, 2, 3),
             partial(
@@ -306,6 +357,18 @@ EXPERIMENTS: Sequence[Experiment] = (
         (brief,),
         "none",
         "One wording, one team per world, taught by a wordy teacher.",
+    ),
+    Experiment(
+        "Does a team keep talking over a lossy channel? Charged always",
+        (over_loss,),
+        "[default price](../channel.md): it keeps talking",
+        "Half of the tasks can be solved at this loss.",
+    ),
+    Experiment(
+        "Does a price end talk on the commons? Charged always, credit `team`",
+        (stock,),
+        "[default price](../environments/commons.md)",
+        "Nothing has to be told there. 12 updates.",
     ),
 )
 

@@ -44,7 +44,7 @@ METRICS = {
 TEAMS: Mapping[str, tuple[str, Runs]] = {
     "pretrained": (
         "gsm8k_level1",
-        [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
+        seeds(1, 2, 3, run="default"),
     ),
 }
 """Picture -> folder and runs of teams with `split` information."""
@@ -150,25 +150,23 @@ def small_team(start: str) -> tuple[Place, Place]:
     return place(before), mean_place([row["after"] for row in rows])
 
 
-def pretrained_team(start: str, runs: Sequence[str]) -> tuple[Place, Place]:
-    """Return a team of SmolLM2 before and after training."""
-    after = [{name: figure["mean"] for name, figure in intervals(run).items()} for run in runs]
-    return place(intervals(start)), mean_place(after)
+def over_runs(*evaluations: str) -> Place:
+    """Return the mean place of several evaluations."""
+    means = [{n: part["mean"] for n, part in intervals(run).items()} for run in evaluations]
+    return mean_place(means)
 
 
 def before_and_after(axes: Axes) -> None:
     """Draw accuracy against tokens of the teams of the README, before and after training."""
-    wordy = [f"gsm8k_harder/wordy_{seed}_evaluation" for seed in (13, 14, 15)]
-    level_1 = [f"gsm8k_level1/seed_{seed}_evaluation" for seed in (1, 2, 3)]
+    level_1 = [f"gsm8k_level1/default_{seed}_evaluation" for seed in (1, 2, 3)]
+    harder = "gsm8k_harder/default_{}{}_evaluation"
+    pretrained = place(intervals("gsm8k_level1/default_start_evaluation")), over_runs(*level_1)
+    harder_team = [over_runs(*(harder.format(at, n) for n in range(3))) for at in ("start_", "")]
     arrows = {
         "small policy": (small_team("strong"), (79, 101), "o"),
-        "SmolLM2": (pretrained_team("gsm8k_level1/start_evaluation", level_1), (88, 91), "s"),
-        "SmolLM2, harder tasks": (
-            pretrained_team("gsm8k_harder/wordy_start_500_evaluation", wordy),
-            (74, 73),
-            "D",
-        ),
-        "small policy,\nweak start": (small_team("weak"), (92, 46), "^"),
+        "SmolLM2": (pretrained, (80, 89), "s"),
+        "SmolLM2,\nharder tasks": (tuple(harder_team), (92, 35), "D"),
+        "small policy,\nweak start": (small_team("weak"), (92, 51), "^"),
     }
     text: Any = {"fontsize": READ_ON_A_PHONE, "color": INK, "va": "center"}
     for color, (name, ((before, after), at, shape)) in zip(PALETTE, arrows.items(), strict=False):
@@ -178,13 +176,13 @@ def before_and_after(axes: Axes) -> None:
         mark(axes, before, (color, shape), "", hollow=True)
         mark(axes, after, (color, shape), "")
         axes.text(at[0], at[1] / 100, name, **{**text, "color": color})
-    entries = {row["entry"]: row for row in table("gsm8k_level1/comparison")}
     others = {
-        "single": ("one agent\nreads all", (3, 88)),
-        "capped": ("SmolLM2 under a hard cap", (46, 1)),
+        "single": ("gsm8k_level1/comparison", "one agent\nreads all", (3, 88)),
+        "capped": ("gsm8k_level1/default_comparison", "SmolLM2 under a hard cap", (46, 1)),
     }
-    for entry, (name, at) in others.items():
+    for entry, (rows, name, at) in others.items():
         metrics = ("tokens_said", "accuracy")
+        entries = {row["entry"]: row for row in table(rows)}
         figures = {metric: compared(entries[entry], metric) for metric in metrics}
         mark(axes, place(figures), (MUTED, "X"), "")
         axes.text(at[0], at[1] / 100, name, **{**text, "color": MUTED})

@@ -42,8 +42,8 @@ class Series:
 
 SERIES: Mapping[str, Series] = {
     "gsm8k": Series(
-        "gsm8k_level1/start_evaluation",
-        "gsm8k_level1/seed_{}",
+        "gsm8k_level1/default_start_evaluation",
+        "gsm8k_level1/default_{}",
         (1, 2, 3),
         ("experiment=pretrained", "env=gsm8k"),
     ),

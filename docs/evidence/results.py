@@ -56,8 +56,14 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "quickstart_weaker": partial(quick, "weaker", QUICK[1:]),
     "gsm8k": partial(
         trained,
-        "gsm8k_level1/start_evaluation",
-        {**series("gsm8k_level1", "seed", 1, 2, 3)},
+        "gsm8k_level1/default_start_evaluation",
+        series("gsm8k_level1", "default", 1, 2, 3),
+        {"seed 1 at price 0": "gsm8k_level1/free_1_evaluation"},
+    ),
+    "gsm8k_cap": partial(
+        controls,
+        {"gsm8k, level 1": ("gsm8k_level1/default_comparison", "seed_1")},
+        {name: FORMS[name] for name in ("start", "trained", "capped")},
     ),
     "former": experiments,
     "controls": partial(controls, COMPARED, FORMS),

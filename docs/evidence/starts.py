@@ -199,10 +199,10 @@ def render(page: str) -> str:
         f"{markdown(three_minutes())}\n"
         "- **With a price.** `gsm8k`, `humaneval`, `math`, `mbpp`, `sports` and `strategyqa` say"
         " about half as much, and no interval of their change in accuracy lies below 0."
-        " `checkmate` saves a third. `signal` loses 3, 3 and 20 points.\n"
+        " `checkmate` saves a third. `signal` loses 3, 3 and 20 points. Teams of `commons` stop"
+        " talking, and survive.\n"
         "- **Without one.** Sampled episodes of the pairs earn more. Warm starts are far better"
-        " greedy than sampled, and their greedy replies gain, stay or lose. Teams of `commons` stop"
-        " talking, and survive.\n\n"
+        " greedy than sampled, and their greedy replies gain, stay or lose.\n\n"
         "A guess often passes in `signal`, `sports` and `strategyqa`, so a group may pay for"
         " answers that its words did not bring. Their price is 1. At 3, as elsewhere, seed 1"
         ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from statistics import fmean, median
 from typing import Any
@@ -31,6 +30,12 @@ STAR = "env.topology=[{solver_0:[helper_0,helper_1,helper_2]}]"
 """Learned graph in which the solver hears all helpers, and no other agent hears any."""
 GAP = {"mean": "gap", "low": "low", "high": "high"}
 """Part of an interval -> its column in the table of cross-play."""
+LOSSES = {
+    ("0", ""): "trained without loss",
+    ("0.3", "false"): "trained at 0.3",
+    ("0.3", "true"): "with marks",
+}
+"""Loss and mark of the channel of a training -> its name."""
 ACCURACY = {"mean": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
 """Part of the interval of an accuracy -> its column in a table."""
 
@@ -54,6 +59,13 @@ def changes(**series: tuple[Any, ...]) -> str:
         text = change(f"{start}_evaluation", *runs).replace("; ", " in ")
         parts.append(f"{name.replace('_', ' ')}: {text.removesuffix(' of the tokens')}")
     return "; ".join(parts)
+
+
+def beside_free(start: str, free: str, *runs: str) -> str:
+    """Return the changes of `change`, and what one training without a price reached."""
+    figures = intervals(free)
+    text = f"{percent(figures['accuracy'])} in {number(figures['tokens_said'])} tokens"
+    return f"{change(start, *runs)}; seed 1 at price 0: {text}"
 
 
 def change_of_each(start: str, run: str, *numbers: int) -> str:
@@ -139,14 +151,22 @@ def scores(start: str, *runs: str) -> str:
     return f"{number(over_seeds([gain(start, run, 'score') for run in runs]), 2)} of score"
 
 
+def programs(kind: str) -> str:
+    """Return the change of the score of programs by two authors, greedy or sampled."""
+    runs = [f"coop_humaneval/best_{seed}_{kind}_evaluation" for seed in (2, 3, 4)]
+    return scores(f"coop_humaneval/best_start_{kind}_evaluation", *runs)
+
+
 def commons() -> str:
-    """Return gain and tokens of the talking commons at each price."""
-    parts = []
-    for price in ("0", "0.5", "2"):
-        group = [row for row in table("commons/runs") if usual(row, price)]
-        gains = over_seeds([float(row["gain"]) for row in group])
-        words = over_seeds([float(row["tokens_said"]) for row in group])["mean"]
-        parts.append(f"price {price}: gain {number(gains)} in {words:.0f} tokens")
+    """Return the gain over seeds and the tokens of each seed after training at each price."""
+    rows = table("commons/runs")
+    first = rows[0]
+    parts = [f"start: gain {float(first['gain']):.1f} in {float(first['tokens_said']):.0f} tokens"]
+    for price in ("0", "0.5"):
+        group = [row for row in rows if row["price"] == price]
+        mean_gain = number(over_seeds([float(row["gain"]) for row in group]))
+        words = ", ".join(f"{float(row['tokens_said']):.0f}" for row in group)
+        parts.append(f"price {price}: gain {mean_gain} in {words} tokens")
     return "; ".join(parts)
 
 
@@ -250,11 +270,6 @@ def hindsight(run: str) -> str:
     )
 
 
-def usual(row: Mapping[str, str], price: str) -> bool:
-    """Return whether a training of the commons is one of the claim's."""
-    return (row["credit"], row["price"], row["updates"]) == ("team", price, "12")
-
-
 def three_minutes(*names: str) -> str:
     """Return the change in accuracy and the share of tokens after three minutes of training."""
     rows, parts = read("starts/three_minutes"), []
@@ -285,15 +300,20 @@ def demanded() -> str:
 
 
 def channel() -> str:
-    """Return what teams solve that were trained over a lossy channel at two prices."""
+    """Return what teams solve at a loss of 0.3, by the channel that they were trained over."""
     parts = []
-    for price in ("0.5", "0.2"):
+    for lose, mark in LOSSES:
+        # A team that never met a loss is not told of one.
+        heard = mark or "false"
         group = [
-            100 * float(row["accuracy"])
-            for row in table("channel/quickstart")
-            if (row["price"], row["trained_lose"], row["played_lose"]) == (price, "0.3", "0.3")
+            row
+            for row in table("channel/runs")
+            if (row["trained_lose"], row["trained_mark"]) == (lose, mark)
+            and (row["played_lose"], row["played_mark"]) == ("0.3", heard)
         ]
-        parts.append(f"price {price}: {min(group):.0f} to {max(group):.0f} % of {len(group)} teams")
+        solved = over_seeds([float(row["accuracy"]) for row in group])
+        words = over_seeds([float(row["tokens_said"]) for row in group])
+        parts.append(f"{LOSSES[lose, mark]}: {percent(solved)} in {number(words)} tokens")
     return "; ".join(parts)
 
 

@@ -115,19 +115,21 @@ def test_a_start_and_updates_may_be_named_and_later_starts_are_not_taught(
 
 
 @pytest.mark.parametrize(
-    ("variables", "taught", "runs"),
+    ("variables", "taught", "updates"),
     [
-        ({}, ["first", "second", "start"], ["1", "2"]),
-        ({"FROM": "apart"}, ["apart"], ["from_apart/1", "from_apart/2"]),
+        ({"FROM": "start", "UPDATES": 45}, ["first", "second", "start"], 45),
+        ({}, ["apart"], 30),
     ],
 )
-def test_gsm8k_is_learned_from_a_start_in_three_parts_or_in_one(run, variables, taught, runs):
+def test_gsm8k_is_learned_from_a_start_in_three_parts_or_in_one(run, variables, taught, updates):
     calls = run("evidence-gsm8k", **variables)[1]
+    runs = [f"from_{taught[-1]}/{seed}" for seed in (1, 2)]
     assert [run_folder(words) for words in calls] == [
         f"runs/gsm8k/{name}" for name in taught + runs
     ]
     for words in calls[len(taught) :]:
         assert f"agent.model=runs/gsm8k/{taught[-1]}/policy" in words
+        assert f"train.steps={updates}" in words
 
 
 def test_a_start_that_two_targets_share_is_taught_once_and_what_each_needs_is_there(run):

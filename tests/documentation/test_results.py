@@ -67,7 +67,7 @@ def test_pages_under_the_former_price_say_so_at_the_top():
     former = {claim.text for claim in CLAIMS.CLAIMS if claim.rate not in free}
     names = {name for name in PAGES if any(f"({name})" in text for text in former)}
     marked = {name for name, page in PAGES.items() if "Made under the former price" in page[:300]}
-    assert marked == names == {"former_price.md", "gsm8k.md", "controls.md"}
+    assert marked == names == {"former_price.md", "controls.md"}
 
 
 def test_gspo_is_named_only_where_a_ratio_acted():
@@ -77,10 +77,12 @@ def test_gspo_is_named_only_where_a_ratio_acted():
     for run in (*small, *(f"gsm8k_harder/default_{seed}" for seed in range(3))):
         assert max(row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)) > 1.1
     once = ("gsm8k_level1/apart_1", "sports/at_once_7", "math/third_start_gspo_4")
-    for run in (*once, "gsm8k_harder/wordy_13"):
+    today = [f"gsm8k_level1/default_{seed}" for seed in (1, 2, 3)]
+    for run in (*once, "gsm8k_harder/wordy_13", *today):
         # An update without contrast has no ratio.
         most = [row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)]
-        assert len(most) >= 36 and most == pytest.approx([1.0] * len(most))
+        assert len(most) >= (30 if run in today else 36)
+        assert most == pytest.approx([1.0] * len(most))
 
 
 def test_readme_has_no_figure_that_no_table_of_the_results_has():
