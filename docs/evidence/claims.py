@@ -345,7 +345,7 @@ CLAIMS: Sequence[Claim] = (
         channel,
         "at a loss of 0.3, 49 % of the tasks can be solved",
         TODAY,
-        "ADDED",
+        "8005bfaa",
     ),
     Claim(
         "A price ends most talk on the commons ([commons](../environments/commons.md))",
@@ -355,7 +355,7 @@ CLAIMS: Sequence[Claim] = (
         commons,
         "nothing has to be told there",
         "own, none and 0.01, by pass rate squared",
-        "ADDED",
+        "8005bfaa",
     ),
     Claim(
         "Trained teams play as well with those of other seeds"
