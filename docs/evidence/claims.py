@@ -73,8 +73,8 @@ THIRD = "math/third_start"
 PROGRAMS = "coop_humaneval/best_{}"
 ROWS = seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind="_500_evaluation")
 ROWS_START = "gsm8k_rows/second_start_500_evaluation"
-SMOL = "gsm8k_level1/default_{}"
-EIGHT = "gsm8k math mbpp sports strategyqa humaneval checkmate signal"
+LEVEL_1 = "gsm8k_level1/default_{}"
+PRICED = ("gsm8k", "math", "mbpp", "sports", "strategyqa", "humaneval", "checkmate", "signal")
 FORMER = "own, 0.01, always"
 SOLVED_ONLY = "own, 0.01, solved episodes"
 TODAY = "own, 0.06, by pass rate squared"
@@ -115,7 +115,7 @@ CLAIMS: Sequence[Claim] = (
         "`make evidence-three-minutes`",
         [],
         "1 to 3",
-        partial(three_minutes, *EIGHT.split()),
+        partial(three_minutes, *PRICED),
         "generated tasks; wide intervals on `humaneval` and `signal`",
         GUESSED,
         "4cf57b59, b39e4b28, b1941621",
@@ -154,22 +154,22 @@ CLAIMS: Sequence[Claim] = (
     Claim(
         "At the default price SmolLM2 says little more than half on gsm8k and solves more; without "
         "a price it may solve more still, in more words ([gsm8k](gsm8k.md))",
-        "`make evidence-gsm8k`, with `PRICE=0 SEEDS=1`",
-        [*seeds(SMOL, 1, 2, 3, kind=""), "gsm8k_level1/free_1"],
+        "`make evidence-gsm8k`, and with `PRICE=0 SEEDS=1`",
+        [*seeds(LEVEL_1, 1, 2, 3, kind=""), "gsm8k_level1/free_1"],
         "1 to 3",
         partial(
             beside_free,
-            SMOL.format("start") + "_evaluation",
+            LEVEL_1.format("start") + "_evaluation",
             "gsm8k_level1/free_1_evaluation",
-            *seeds(SMOL, 1, 2, 3),
+            *seeds(LEVEL_1, 1, 2, 3),
         ),
         "easiest level, one start, one seed at price 0",
         TODAY,
     ),
     Claim(
-        "Always charged, it says half as much, and no loss of accuracy is seen "
+        "Always charged, SmolLM2 says half as much, and no loss of accuracy is seen "
         "([former price](former_price.md))",
-        "`make evidence-gsm8k UPDATES=45`, with `FROM=start`",
+        "`make evidence-gsm8k UPDATES=45`, and with `FROM=start`",
         seeds("gsm8k_level1/apart_{}", 1, 2, 3, kind=""),
         "1 to 3",
         lambda: changes(

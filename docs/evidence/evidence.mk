@@ -1,6 +1,6 @@
 # What docs/results/ reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
-# trainings. Of rows of others LACONIC_DATA is the folder above. Gsm8k, Sports and gsm8k's levels have several starts,
-# FROM names one; mathematics, gsm8k's levels and its problems take UPDATES.
+# trainings. LACONIC_DATA is the folder above the rows of others. Gsm8k, Sports and gsm8k's levels have several starts,
+# FROM names one; gsm8k, its levels, its problems and mathematics take UPDATES, and gsm8k takes PRICE.
 EVIDENCE ?= outputs/evidence
 SEEDS ?= 1 2 3
 

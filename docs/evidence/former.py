@@ -124,7 +124,7 @@ def balanced() -> str:
     return "; ".join(texts)
 
 
-def over_loss() -> str:
+def lossy_channel() -> str:
     """Return the least and the most that teams solve over a lossy channel, by price."""
     parts = []
     for price in ("0.5", "0.2"):
@@ -139,7 +139,7 @@ def over_loss() -> str:
     return f"**solved at a loss of 0.3** {'; '.join(parts)}"
 
 
-def stock() -> str:
+def commons() -> str:
     """Return gain and tokens of the commons after training, by price."""
     parts = []
     for price in ("0", "0.5", "2"):
@@ -360,13 +360,13 @@ EXPERIMENTS: Sequence[Experiment] = (
     ),
     Experiment(
         "Does a team keep talking over a lossy channel? Charged always",
-        (over_loss,),
+        (lossy_channel,),
         "[default price](../channel.md): it keeps talking",
         "Half of the tasks can be solved at this loss.",
     ),
     Experiment(
         "Does a price end talk on the commons? Charged always, credit `team`",
-        (stock,),
+        (commons,),
         "[default price](../environments/commons.md)",
         "Nothing has to be told there. 12 updates.",
     ),

@@ -150,22 +150,23 @@ def small_team(start: str) -> tuple[Place, Place]:
     return place(before), mean_place([row["after"] for row in rows])
 
 
-def over_runs(*evaluations: str) -> Place:
+def mean_of_runs(*evaluations: str) -> Place:
     """Return the mean place of several evaluations."""
-    means = [{n: part["mean"] for n, part in intervals(run).items()} for run in evaluations]
+    means = [{name: part["mean"] for name, part in intervals(run).items()} for run in evaluations]
     return mean_place(means)
 
 
 def before_and_after(axes: Axes) -> None:
     """Draw accuracy against tokens of the teams of the README, before and after training."""
     level_1 = [f"gsm8k_level1/default_{seed}_evaluation" for seed in (1, 2, 3)]
-    harder = "gsm8k_harder/default_{}{}_evaluation"
-    pretrained = place(intervals("gsm8k_level1/default_start_evaluation")), over_runs(*level_1)
-    harder_team = [over_runs(*(harder.format(at, n) for n in range(3))) for at in ("start_", "")]
+    starts = [f"gsm8k_harder/default_start_{seed}_evaluation" for seed in range(3)]
+    trained = [f"gsm8k_harder/default_{seed}_evaluation" for seed in range(3)]
+    pretrained = place(intervals("gsm8k_level1/default_start_evaluation")), mean_of_runs(*level_1)
+    harder = mean_of_runs(*starts), mean_of_runs(*trained)
     arrows = {
         "small policy": (small_team("strong"), (79, 101), "o"),
         "SmolLM2": (pretrained, (80, 89), "s"),
-        "SmolLM2,\nharder tasks": (tuple(harder_team), (92, 35), "D"),
+        "SmolLM2,\nharder tasks": (harder, (92, 35), "D"),
         "small policy,\nweak start": (small_team("weak"), (92, 51), "^"),
     }
     text: Any = {"fontsize": READ_ON_A_PHONE, "color": INK, "va": "center"}

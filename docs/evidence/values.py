@@ -303,13 +303,13 @@ def channel() -> str:
     """Return what teams solve at a loss of 0.3, by the channel that they were trained over."""
     parts = []
     for lose, mark in LOSSES:
-        # A team that never met a loss is not told of one.
-        heard = mark or "false"
+        # A team that was trained without loss plays without marks.
+        played_mark = mark or "false"
         group = [
             row
             for row in table("channel/runs")
             if (row["trained_lose"], row["trained_mark"]) == (lose, mark)
-            and (row["played_lose"], row["played_mark"]) == ("0.3", heard)
+            and (row["played_lose"], row["played_mark"]) == ("0.3", played_mark)
         ]
         solved = over_seeds([float(row["accuracy"]) for row in group])
         words = over_seeds([float(row["tokens_said"]) for row in group])

@@ -209,7 +209,7 @@ OF_GROUP: Mapping[Credit, Callable[[Sequence[Episode]], Credit]] = MappingProxyT
 
 
 def for_group(credit: Credit, episodes: Sequence[Episode]) -> Credit:
-    """Return the credit of each episode of a group: `credit` itself, unless it compares them."""
+    """Return the credit for the episodes of one group; `rank` takes its weights from them."""
     return OF_GROUP[credit](episodes) if credit in OF_GROUP else credit
 
 
