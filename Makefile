@@ -117,18 +117,23 @@ evidence-price: .venv/installed  ## what a price does under every charge rule, c
 	$(BIN)/python docs/evidence/price.py tables
 	$(BIN)/python docs/evidence/price.py picture
 
-# An empty folder in which the wheel has to work without the clone.
+# An empty folder in which the wheel has to work without the clone, with the oldest and the newest
+# Python. Each needs a torch; RELEASE_PYTHONS=python3.11 leaves the others out.
 RELEASE := outputs/release
+RELEASE_PYTHONS ?= python3.11 python3.13
 release-check: .venv/installed  ## build the wheel, check it, install it elsewhere and train there for two steps
 	rm -rf $(RELEASE) build
 	$(BIN)/python -m pip install --quiet twine
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(RELEASE) .
-	$(BIN)/python -m twine check --strict $(RELEASE)/laconic-*.whl
-	elsewhere=$$(mktemp -d) && trap 'rm -rf "$$elsewhere"' EXIT && wheel=$$(echo $(CURDIR)/$(RELEASE)/laconic-*.whl) && \
-	  $(PYTHON) -m venv "$$elsewhere/venv" && cd "$$elsewhere" && \
+	$(BIN)/python -m twine check --strict $(RELEASE)/laconic_marl-*.whl
+	for python in $(RELEASE_PYTHONS); do ( \
+	  elsewhere=$$(mktemp -d) && trap 'rm -rf "$$elsewhere"' EXIT && \
+	  wheel=$$(echo $(CURDIR)/$(RELEASE)/laconic_marl-*.whl) && \
+	  $$python -m venv "$$elsewhere/venv" && cd "$$elsewhere" && \
 	  venv/bin/python -m pip install --quiet $(TORCH) && \
-	  venv/bin/python -m pip install --quiet "laconic[all] @ file://$$wheel" && \
-	  venv/bin/laconic train train.steps=2 evaluation.tasks=16 hydra.run.dir=run && test -s run/report.html
+	  venv/bin/python -m pip install --quiet "laconic-marl[all] @ file://$$wheel" && venv/bin/laconic --version && \
+	  venv/bin/laconic train train.steps=2 evaluation.tasks=16 hydra.run.dir=run && test -s run/report.html \
+	) || exit 1; done
 
 include docs/evidence/evidence.mk
 

@@ -11,14 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+DISTRIBUTION = "laconic-marl"
+"""Name on the package index, where `laconic` is another project's. Import and command have it."""
+
 __all__ = [
+    "DISTRIBUTION",
     "ContractError",
     "SandboxError",
     "SettingError",
     "SourceError",
     "SplitError",
     "UnknownNameError",
+    "install",
 ]
+
+
+def install(extra: str) -> str:
+    """Return the command that brings an extra, as the remedy of a message."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class SettingError(ValueError):

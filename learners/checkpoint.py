@@ -23,13 +23,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+import laconic
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
@@ -177,7 +177,7 @@ def restoring(path: Path) -> Iterator[None]:
         wrote = dict(read_json(path / "manifest.json")).get("version", "before 0.2")
         raise CheckpointError(
             f"checkpoint {str(path)!r} has another form than this run ({type(error).__name__}:"
-            f" {reason}); laconic {wrote} wrote it, this is {_version()}: continue with"
+            f" {reason}); laconic {wrote} wrote it, this is {laconic.__version__}: continue with"
             " the version and the settings that wrote it, or start a new run with"
             " hydra.run.dir=<folder>"
         ) from error
@@ -238,7 +238,7 @@ def _publish(
         name: {"bytes": (aside / name).stat().st_size, "sha256": _sha256(aside / name)}
         for name in files
     }
-    manifest = {"version": _version(), "step": step, "files": entries}
+    manifest = {"version": laconic.__version__, "step": step, "files": entries}
     (aside / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
     for path in (*aside.iterdir(), aside):
         _flush(path)
@@ -293,14 +293,6 @@ def _step_of(path: Path) -> int:
     """Return the step in the name of a checkpoint; -1 for any other name."""
     match = _COMPLETE.fullmatch(path.name)
     return int(match[1]) if match else -1
-
-
-def _version() -> str:
-    """Return the version of this package."""
-    try:
-        return metadata.version("laconic")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 def _sha256(path: Path) -> str:

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import laconic
 from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.programs import Program
 from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
@@ -22,7 +22,7 @@ def main() -> None:
     if typed in ("-h", "--help"):
         print(_usage())
     elif typed in ("-V", "--version"):
-        print(f"laconic {version('laconic')}")
+        print(f"laconic {laconic.__version__}")
     elif program := _find(name):
         if problem := find_problem():
             sys.exit(f"error: {problem}")

@@ -25,6 +25,7 @@ from hydra.errors import (
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from laconic.envs.errors import install
 from laconic.experiments.command_line.targets import (
     HIDDEN,
     chosen_options,
@@ -147,7 +148,7 @@ def unknown_option(path: str, valid: Iterable[str]) -> str:
     close = get_close_matches(name, [*names, *plugins], n=1)
     hint = f" Did you mean {close[0]!r}?" if close and close[0] != name else ""
     if close and close[0] not in names:
-        hint += f" It needs pip install 'laconic[{PLUGINS[f'{group}/{close[0]}']}]'."
+        hint += f" It needs {install(PLUGINS[f'{group}/{close[0]}'])}."
     return f"unknown option {name!r} of group {group!r}.{hint} Known: {', '.join(names)}"
 
 

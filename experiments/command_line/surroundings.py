@@ -1,4 +1,4 @@
-"""Check the needs of every program before its imports: a folder, docstrings, memory."""
+"""Check the needs of every program before its imports: a name, a folder, docstrings, memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 
 LEAST_SPACE = 2**30
 """Bytes of address space that are too few for the smallest policy, which takes 1.1 GiB."""
@@ -24,7 +25,7 @@ def find_problem() -> str | None:
             "expected Python with docstrings, which transformers reads; got PYTHONOPTIMIZE=2 (or"
             " -OO): unset it, or set it to 1"
         )
-    return _limited() if 0 <= _space() <= LEAST_SPACE else None
+    return _namesake() or (_limited() if 0 <= _space() <= LEAST_SPACE else None)
 
 
 def find_memory_limit(error: BaseException) -> str | None:
@@ -36,6 +37,25 @@ def find_memory_limit(error: BaseException) -> str | None:
             return _limited()
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def _namesake() -> str | None:
+    """Return a message if another project with the import `laconic` is installed; else None."""
+    try:
+        other = distribution("laconic")
+    except PackageNotFoundError:
+        return None
+    # Ours was installed by this name, too, before the index had another one.
+    if any(point.value.startswith("laconic.experiments.") for point in other.entry_points):
+        return None
+    # Here, because `envs` reads the working folder when it is imported.
+    from laconic.envs.errors import DISTRIBUTION
+
+    return (
+        f"expected {DISTRIBUTION} alone to have the import `laconic`; got the other project"
+        f" 'laconic' {other.version} beside it: pip uninstall laconic, then install"
+        f" {DISTRIBUTION} again"
+    )
 
 
 def _space() -> int:

@@ -19,6 +19,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from omegaconf import OmegaConf
 
+import laconic
 from laconic.envs.dialogue.messages import printable
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.reporting.page import TEMPLATES
@@ -153,7 +154,7 @@ def model_card(
         reward=reward,
         prices=prices,
         charged=reward and (reward.get("price") or any(prices)),
-        versions=[version("laconic"), f"transformers {version('transformers')}"],
+        versions=[laconic.__version__, f"transformers {version('transformers')}"],
         rows=[COLUMNS, ["---"] * len(COLUMNS), *figures] if figures else [],
         played=evaluation.episodes if evaluation else 0,
         command=public(" ".join(["laconic train", *typed])),

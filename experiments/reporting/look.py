@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.errors import install
 from laconic.experiments.command_line.say import say
 from laconic.learners.metrics import Interval
 
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INK", "draw", "in_percent", "mark", "marks"]
 
-LEFT_OUT = (
-    "left out, because matplotlib or pillow is missing; pip install 'laconic[pictures]' brings them"
-)
+LEFT_OUT = f"left out, because matplotlib or pillow is missing; {install('pictures')} brings them"
 """Message for the user if pictures cannot be drawn."""
 INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
 """Colors of text and lines, of labels, and of the grid."""

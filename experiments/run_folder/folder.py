@@ -27,13 +27,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase as fnmatch
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+import laconic
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder import provenance
@@ -225,7 +225,7 @@ class RunFolder:
             "processes": processes,
             "warnings": list(warnings),
             **({"ended_by": ended_by} if ended_by else {}),
-            "version": version("laconic"),
+            "version": laconic.__version__,
         }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
         if self._provenance:

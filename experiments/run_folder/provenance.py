@@ -13,10 +13,10 @@ import shlex
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import laconic
 from laconic.envs.errors import SettingError
 from laconic.learners.untrusted_files import read_json
 
@@ -33,7 +33,7 @@ def describe_process() -> dict[str, Any]:
     name = Path(sys.argv[0]).name
     return {
         "format": FORMAT,
-        "version": package_version(),
+        "version": laconic.__version__,
         "commit": commit(),
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -77,14 +77,6 @@ def writer(folder: Path) -> str:
         return "an unknown version"
     commit = entries[-1].get("commit")
     return f"laconic {entries[-1].get('version')}" + (f" (commit {commit})" if commit else "")
-
-
-def package_version() -> str:
-    """Return the version of the installed package; "unknown" if it is not installed."""
-    try:
-        return version("laconic")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 @functools.cache

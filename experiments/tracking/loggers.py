@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from hydra.utils import instantiate
 
+from laconic.envs.errors import install
 from laconic.experiments.command_line.say import say
 
 
@@ -51,8 +52,8 @@ class TensorBoard:
         except ImportError:
             self._writer = None
             say(
-                "note: no TensorBoard events, because tensorboard is missing; pip install"
-                " 'laconic[tensorboard]' brings it (logger=none leaves this note out)"
+                "note: no TensorBoard events, because tensorboard is missing;"
+                f" {install('tensorboard')} brings it (logger=none leaves this note out)"
             )
         else:
             self._writer = SummaryWriter(str(folder), purge_step=purge_step)

@@ -22,7 +22,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.experiments.run_folder.folder import flatten, read_rows, write_atomically
 from laconic.learners.untrusted_files import read_json
 
@@ -61,7 +61,7 @@ class Tracker(ABC):
             module = import_module(self.choice)
         except ImportError as error:
             raise SettingError(
-                f"logger={self.choice} needs a library: pip install 'laconic[{self.choice}]'"
+                f"logger={self.choice} needs a library: {install(self.choice)}"
             ) from error
         try:
             self._id = self.begin(module, memory.get("run"))

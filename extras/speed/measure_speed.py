@@ -42,7 +42,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic import envs
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
@@ -320,7 +320,7 @@ def require_psutil() -> Any:
         import psutil
     except ImportError as error:
         raise SettingError(
-            "measure.conversations needs the package psutil: pip install 'laconic[engines]'"
+            f"measure.conversations needs the package psutil: {install('engines')}"
         ) from error
     return psutil
 

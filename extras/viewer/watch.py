@@ -5,7 +5,7 @@
 The left side lists the episodes of all evaluations. The right side shows the selected one: its
 messages and their costs, in further tabs the texts that each agent read, and the training group of
 about the same step. New episodes appear as the run writes them. It needs `textual`
-(`pip install "laconic[watch]"`).
+(`pip install "laconic-marl[watch]"`).
 
     s     solved, unsolved or all        v     view of the next agent
     i     with silence                   /     search
@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from laconic.envs.errors import install
 from laconic.experiments.command_line.say import complain
 
-NEEDED = "laconic watch needs the package textual; install it with: pip install 'laconic[watch]'"
+NEEDED = f"laconic watch needs the package textual; install it with: {install('watch')}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -22,7 +22,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.learners.agents.folders import GGUF, apply_umask
 
 _OF_A_FILE = ("quantization_config", "_model_name_or_path")
@@ -45,8 +45,7 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
         return name, {}
     if find_spec("gguf") is None:
         raise SettingError(
-            f"agent.model={name!r} is a GGUF file, which needs the package gguf: pip install"
-            " 'laconic[gguf]'"
+            f"agent.model={name!r} is a GGUF file, which needs the package gguf: {install('gguf')}"
         )
     folder, _, file = name.rpartition("/")
     return folder or ".", {"gguf_file": file}

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.learners.agents.folders import agent_folders
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def check_peft() -> None:
         SettingError: it is not installed.
     """
     if find_spec("peft") is None:
-        raise SettingError("agent.sharing=lora needs the package peft: pip install 'laconic[lora]'")
+        raise SettingError(f"agent.sharing=lora needs the package peft: {install('lora')}")
 
 
 def require_peft() -> Any:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.learners.distributed.launcher import started
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes, map_tensors
 from laconic.learners.errors import ProcessError
@@ -53,7 +53,7 @@ class Launched(Processes):
             from accelerate.utils import InitProcessGroupKwargs
         except ImportError as error:
             raise SettingError(
-                "several processes need the package accelerate: pip install 'laconic[distributed]'"
+                f"several processes need the package accelerate: {install('distributed')}"
             ) from error
         self._accelerator = Accelerator(
             cpu=not torch.cuda.is_available(),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from laconic.envs.checks import number, whole
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.learners import waiting
 from laconic.learners.errors import ConnectionLostError, RequestRefusedError
 
@@ -214,9 +214,7 @@ def require_httpx() -> Any:
     try:
         import httpx2
     except ImportError as error:
-        raise SettingError(
-            "engine=vllm needs the package httpx2: pip install 'laconic[engines]'"
-        ) from error
+        raise SettingError(f"engine=vllm needs the package httpx2: {install('engines')}") from error
     # It logs every request, which would be thousands of lines a step.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     return httpx2

@@ -26,4 +26,18 @@ def __getattr__(name: str) -> Any:
         from laconic.experiments.session import session
 
         return getattr(session, name)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Return the version of the installed package; "unknown" for a clone that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from laconic.envs.errors import DISTRIBUTION
+
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"

@@ -77,7 +77,7 @@ def training(small, folder):
 def assert_pictures_and_events_left_out(output, folder):
     lines = output.splitlines()
     for package, extra in (("tensorboard is missing", "tensorboard"), ("matplotlib", "pictures")):
-        notes = [line for line in lines if package in line and f"laconic[{extra}]" in line]
+        notes = [line for line in lines if package in line and f"laconic-marl[{extra}]" in line]
         assert len(notes) == 1, output
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     page = (folder / "report.html").read_text()
@@ -103,5 +103,5 @@ def test_a_process_without_the_extras_trains(small, tmp_path):
 def test_an_environment_that_needs_an_extra_names_it(tmp_path):
     ended = laconic("evaluate", "env=math", "agent=scripted", cwd=tmp_path)
     assert ended.returncode == 1 and ended.stderr.count("\n") == 1
-    assert "needs the package math-verify: pip install 'laconic[math]'" in ended.stderr
+    assert "needs the package math-verify: pip install 'laconic-marl[math]'" in ended.stderr
     assert list(tmp_path.iterdir()) == []

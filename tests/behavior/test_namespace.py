@@ -65,7 +65,7 @@ def wheel(clone, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     flags = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     call(sys.executable, "-m", "pip", "wheel", *flags, "-w", folder, clone, cwd=folder)
-    (path,) = folder.glob("laconic-*.whl")
+    (path,) = folder.glob("laconic_marl-*.whl")
     return path
 
 
@@ -95,7 +95,8 @@ def install(python, wheel):
 def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
-    assert {name for name in tops if not name.endswith(".dist-info")} == {"laconic"}
+    ours = {"laconic", "laconic_marl.py"}
+    assert {name for name in tops if not name.endswith(".dist-info")} == ours
     held = [
         path.relative_to(clone).as_posix()
         for part in PARTS

@@ -132,4 +132,4 @@ def test_without_peft_a_run_says_what_to_install(run, small, tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "peft", None)
     outcome = run("train", *small, *LORA, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
-    assert "pip install 'laconic[lora]'" in outcome.message
+    assert "pip install 'laconic-marl[lora]'" in outcome.message

@@ -112,8 +112,8 @@ def test_every_environment_has_a_page_with_its_settings_in_the_navigation():
 
 @pytest.mark.slow
 def test_the_site_is_built_strictly(tmp_path):
-    pytest.importorskip("mkdocs", reason="needs pip install 'laconic[docs]'")
-    pytest.importorskip("mkdocstrings", reason="needs pip install 'laconic[docs]'")
+    pytest.importorskip("mkdocs", reason="needs pip install 'laconic-marl[docs]'")
+    pytest.importorskip("mkdocstrings", reason="needs pip install 'laconic-marl[docs]'")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
         cwd=ROOT,

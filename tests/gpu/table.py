@@ -22,6 +22,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
+import laconic
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.session.session import compose
 from laconic.experiments.session.setup import make_environments, make_team
@@ -125,7 +126,8 @@ def about() -> Iterable[Sequence[str]]:
     """Yield the facts of the machine and the software."""
     yield "device", provenance.device()
     yield "CUDA of torch", str(torch.version.cuda)
-    yield from ((name, version(name)) for name in ("torch", "transformers", "laconic"))
+    yield from ((name, version(name)) for name in ("torch", "transformers"))
+    yield "laconic", laconic.__version__
     yield "commit", str(provenance.commit())
 
 

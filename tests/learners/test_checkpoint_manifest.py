@@ -8,8 +8,9 @@ import os
 
 import pytest
 
+import laconic
 from laconic.envs.errors import SettingError
-from laconic.learners.checkpoint import _step_of, _version, find_damage, latest, save
+from laconic.learners.checkpoint import _step_of, find_damage, latest, save
 
 
 def test_every_file_that_a_manifest_names_is_verified(tmp_path):
@@ -45,7 +46,7 @@ def test_a_manifest_has_the_size_and_digest_of_each_file(tmp_path):
     path = save(tmp_path, 3, {})
     data = (path / "state.pt").read_bytes()
     assert json.loads((path / "manifest.json").read_text()) == {
-        "version": _version(),
+        "version": laconic.__version__,
         "step": 3,
         "files": {
             "state.pt": {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()},

@@ -5,12 +5,14 @@ It is licensed under the GPL (version 3 or later) and comes with the extra `ches
 
 from __future__ import annotations
 
+from laconic.envs.errors import install
+
 try:
     import chess
 except ImportError as error:
     raise ImportError(
         "the environment 'checkmate' needs python-chess (GPL-3.0-or-later), which comes with the"
-        " extra 'chess': pip install 'laconic[chess]'"
+        f" extra 'chess': {install('chess')}"
     ) from error
 
 __all__ = ["chess"]

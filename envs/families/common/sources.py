@@ -23,7 +23,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
-from laconic.envs.errors import SettingError, SourceError, SplitError
+from laconic.envs.errors import SettingError, SourceError, SplitError, install
 from laconic.envs.task import Split, Task
 
 HUB = "hub:"
@@ -378,7 +378,7 @@ def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator
     except ImportError as error:
         raise SourceError(
             f"{source}: reading from the hub needs the extra 'hub':"
-            " pip install 'laconic[hub]'. A local file or folder needs nothing"
+            f" {install('hub')}. A local file or folder needs nothing"
         ) from error
     stem = _stem(source, split, files)
     try:

@@ -21,7 +21,7 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, install
 from laconic.learners import waiting
 from laconic.learners.agents.api.answers import (
     Answer,
@@ -91,9 +91,7 @@ class Client:
         try:
             import openai
         except ImportError as error:
-            raise SettingError(
-                "agent=api needs the package openai: pip install 'laconic[api]'"
-            ) from error
+            raise SettingError(f"agent=api needs the package openai: {install('api')}") from error
         self.endpoint = endpoint
         client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,

@@ -239,4 +239,4 @@ def test_without_python_chess_everything_else_works_and_the_extra_is_named(tmp_p
     assert ran.returncode == 0, ran.stderr
     first, second = ran.stdout.splitlines()
     assert first == second
-    assert "pip install 'laconic[chess]'" in first
+    assert "pip install 'laconic-marl[chess]'" in first

@@ -154,9 +154,9 @@ def test_the_arguments_of_a_class_are_checked_by_name(message):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("hydra/launcher/joblip", "Did you mean 'joblib'? It needs pip install 'laconic[joblib]"),
-        ("hydra/launcher/submitit_local", "It needs pip install 'laconic[submitit]'."),
-        ("hydra/sweeper/optuna", "It needs pip install 'laconic[optuna]'. Known: basic"),
+        ("hydra/launcher/joblip", "'joblib'? It needs pip install 'laconic-marl[joblib]'."),
+        ("hydra/launcher/submitit_local", "It needs pip install 'laconic-marl[submitit]'."),
+        ("hydra/sweeper/optuna", "It needs pip install 'laconic-marl[optuna]'. Known: basic"),
         ("hydra/sweeper/basik", "Did you mean 'basic'? Known: basic"),
         ("env/optuna", "unknown option 'optuna' of group 'env'. Known: basic"),
     ],

@@ -92,3 +92,53 @@ def test_an_error_is_laid_to_memory_where_a_limit_can_have_caused_it():
     )
     # Without a limit memory causes no error; with one, all four of these and no other.
     assert ended.stdout.split("\n")[:3] == ["4", "0 None", "3"]
+
+
+def _installed(folder, name, version, script):
+    """Lay the record of an installed distribution into a folder."""
+    record = folder / f"{name}-{version}.dist-info"
+    record.mkdir(parents=True)
+    (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (record / "entry_points.txt").write_text(f"[console_scripts]\nlaconic = {script}\n")
+
+
+@pytest.mark.parametrize("arguments", PROGRAMS, ids=lambda arguments: arguments[0])
+def test_another_project_of_our_import_name_is_named(tmp_path, arguments):
+    _installed(tmp_path / "site", "laconic", "0.14.0", "laconic.cli:main")
+    path = os.pathsep.join([str(ROOT / "src"), str(tmp_path / "site")])
+    ended = _started(arguments, tmp_path, PYTHONPATH=path)
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert "got the other project 'laconic' 0.14.0 beside it: pip uninstall laconic" in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        # An earlier install of ours, which had the name of the import.
+        ("laconic", "laconic.experiments.command_line.console:main"),
+        # Names that only begin alike.
+        ("laconic_marl", "laconic_marl:main"),
+        ("laconic_tools", "laconic_tools:main"),
+    ],
+)
+def test_only_another_project_of_the_very_name_is_a_problem(tmp_path, monkeypatch, name, script):
+    _installed(tmp_path, name, "0.1.0", script)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_problem() is None
+
+
+def test_the_command_says_who_has_its_import(tmp_path):
+    # The other project is found first, so that nothing below `laconic` is ours.
+    (tmp_path / "laconic").mkdir()
+    (tmp_path / "laconic" / "__init__.py").write_text("")
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    start = "import laconic_marl; laconic_marl.main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", start, "train"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert f"another project's in {tmp_path / 'laconic' / '__init__.py'}: pip" in ended.stderr

@@ -49,7 +49,7 @@ def write_rows(folder, *rows):
 @pytest.mark.parametrize("kind", [WandB, MLflow, Trackio])
 def test_a_missing_library_names_the_extra_that_brings_it(tmp_path, monkeypatch, kind):
     monkeypatch.setitem(sys.modules, kind.choice, None)
-    with pytest.raises(SettingError, match=rf"pip install 'laconic\[{kind.choice}\]'"):
+    with pytest.raises(SettingError, match=rf"pip install 'laconic-marl\[{kind.choice}\]'"):
         kind(tmp_path)
 
 

@@ -136,7 +136,7 @@ def test_a_file_on_the_hub_is_named_by_repository_and_file():
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setattr("laconic.learners.agents.gguf.find_spec", lambda name: None)
-    with pytest.raises(SettingError, match=r"laconic\[gguf\]"):
+    with pytest.raises(SettingError, match=r"laconic-marl\[gguf\]"):
         split_name("a/model.gguf")
 
 

@@ -238,7 +238,7 @@ def test_a_form_out_of_range_is_refused(setting, value):
 
 def test_without_peft_the_team_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(SettingError, match=r"pip install 'laconic\[lora\]'"):
+    with pytest.raises(SettingError, match=r"pip install 'laconic-marl\[lora\]'"):
         HFTeam("anything", sharing="lora")
 
 

@@ -49,7 +49,7 @@ def test_without_a_launcher_a_process_is_alone(no_launcher):
 
 def test_without_accelerate_one_learns_what_to_install(no_launcher, monkeypatch):
     monkeypatch.setitem(sys.modules, "accelerate", None)
-    with pytest.raises(SettingError, match=r"pip install 'laconic\[distributed\]'"):
+    with pytest.raises(SettingError, match=r"pip install 'laconic-marl\[distributed\]'"):
         Launched()
 
 

@@ -105,5 +105,5 @@ def test_concurrent_requests_are_bounded(fault_server):
 
 def test_a_missing_http_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(SettingError, match=r"laconic\[engines\]"):
+    with pytest.raises(SettingError, match=r"laconic-marl\[engines\]"):
         require_httpx()

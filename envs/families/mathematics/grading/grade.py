@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from laconic.envs.errors import install
 from laconic.envs.families.mathematics.grading.compare import same, value_of
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.grading.quantity import quantity
@@ -104,9 +105,7 @@ POOL = GraderPool()
 
 # Graders import it in their own processes, where an import error would come in mid-run.
 if find_spec("math_verify") is None:
-    raise ImportError(
-        "the environment 'math' needs the package math-verify: pip install 'laconic[math]'"
-    )
+    raise ImportError(f"the environment 'math' needs the package math-verify: {install('math')}")
 
 How = Literal["unread", "rules", "math-verify", "time-out"]
 _KEPT = 65_536

@@ -16,6 +16,6 @@ def test_without_the_library_it_is_said_where_it_comes_from(
     module = library.chess
     with monkeypatch.context() as missing:
         missing.setitem(sys.modules, "chess", None)
-        with pytest.raises(ImportError, match=r"pip install 'laconic\[chess\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'laconic-marl\[chess\]'"):
             reload(library)
     assert reload(library).chess is module

@@ -252,7 +252,7 @@ def test_a_truth_value_is_no_number() -> None:
 
 def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    assert "laconic[hub]" in refusal("hub:openai/gsm8k#main")
+    assert "laconic-marl[hub]" in refusal("hub:openai/gsm8k#main")
 
 
 def test_the_hub_is_read_by_id_configuration_and_split(monkeypatch: pytest.MonkeyPatch) -> None:
