@@ -30,13 +30,13 @@ from laconic.envs.dialogue.messages import printable
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.facts import facts, title
+from laconic.experiments.reporting.pooled import changed
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.reporting.words import label, level
 from laconic.experiments.run_folder.folder import flatten, read_rows
 from laconic.experiments.session.rules import Rules, context_of, price_sentence
-from laconic.experiments.statistics.intervals import difference
 from laconic.learners.metrics import Interval
 
 LEAST_TOLD = 0.05
@@ -153,8 +153,8 @@ def _not_finite(run: Run) -> Iterator[str]:
 
 def _worse(run: Run) -> Iterator[str]:
     """Yield a sentence if the team is worse than before training, and the price may be why."""
-    name, ends = _compared(run)
-    if ends is None or not difference(*ends).high < 0:
+    name, ends, change = _compared(run)
+    if ends is None or change is None or not change.high < 0:
         return
     words = f"{label(name)} went from {level(name, ends[0])} to {level(name, ends[1])}"
     said = [entry and entry.figure("tokens_said") for entry in (run.before, run.after)]
@@ -175,11 +175,10 @@ def _worse(run: Run) -> Iterator[str]:
 
 def _too_small(run: Run) -> Iterator[str]:
     """Yield a sentence if the evaluations cannot tell a change of the main metric."""
-    name, ends = _compared(run)
-    if ends is None:
+    name, ends, change = _compared(run)
+    if ends is None or change is None:
         yield "there is no evaluation both before and after training, so no change can be told"
         return
-    change = difference(*ends)
     half = (change.high - change.low) / 2
     if change.low < 0 < change.high and half > LEAST_TOLD:
         episodes = math.ceil(min(each.count for each in ends) * (half / LEAST_TOLD) ** 2)
@@ -191,12 +190,17 @@ def _too_small(run: Run) -> Iterator[str]:
         )
 
 
-def _compared(run: Run) -> tuple[str, tuple[Interval, Interval] | None]:
-    """Return the main metric, and its intervals before and after training; None without both."""
+def _compared(run: Run) -> tuple[str, tuple[Interval, Interval] | None, Interval | None]:
+    """Return the main metric, its levels before and after training, and its change.
+
+    Levels and change are None without both evaluations.
+    """
     name = goal([run])
     before = run.before.figure(name) if run.before else None
     after = run.after.figure(name) if run.after else None
-    return name, None if before is None or after is None else (before, after)
+    if not run.before or not run.after or before is None or after is None:
+        return name, None, None
+    return name, (before, after), changed([(run.before, run.after)], name)
 
 
 def _price(run: Run) -> Iterator[str]:

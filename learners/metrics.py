@@ -22,6 +22,11 @@ from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Usage
 
+COMPARED = (
+    *("accuracy", "score", "reward", "tokens_said", "tokens_spent", "silence_rate"),
+    *("silent_if_uninformed", "spoke_if_informed"),
+)
+"""Metrics whose outcomes by episode an evaluation keeps."""
 RESAMPLES = 2000
 """Number of bootstrap resamples of an interval."""
 Z95 = 1.959963984540054
@@ -146,6 +151,16 @@ class Interval:
     """Number of episodes, turns or seeds behind the mean."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """A metric by episode: its figure is the sum of `sums` over the sum of `counts`."""
+
+    sums: tuple[float, ...]
+    """Sum of each episode: its value, or its turns that make up a share; (episodes,)."""
+    counts: tuple[float, ...]
+    """Count of each episode: 1, or its turns that count, 0 if it has none; (episodes,)."""
+
+
 def summarize(episodes: Sequence[Episode]) -> dict[str, float]:
     """Compute the metrics of `GLOSSARY` over episodes of any tasks.
 
@@ -204,19 +219,34 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
     return results
 
 
-def wilson(successes: float, count: int) -> tuple[float, float]:
+def outcomes(episodes: Sequence[Episode]) -> dict[str, Outcomes]:
+    """Return the metrics that tables compare, by episode in the order of the episodes.
+
+    Intervals over tasks and seeds, and paired changes, need them. Values are rounded to six digits
+    behind the point.
+    """
+    return {
+        name: Outcomes(*(tuple(round(value, 6) for value in map(float, column)) for column in pair))
+        for name, *pair in _columns(episodes)
+        if name in COMPARED
+    }
+
+
+def wilson(successes: float, count: float) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of the successes among independent trials.
 
-    Both ends are within 0 to 1, which they are without trials. Source: R. G. Newcombe, "Two-sided
+    Both ends are within 0 to 1, which they are without trials. The number of trials need not be
+    whole: dependent trials count as fewer independent ones. Source: R. G. Newcombe, "Two-sided
     confidence intervals for the single proportion" (1998), method 3.
     """
     if count == 0:
         return 0.0, 1.0
-    share, z = round(successes) / count, Z95
+    share, z = successes / count, Z95
     scale = 2 * (count + z**2)
     center = (2 * count * share + z**2) / scale
     half = z / scale * math.sqrt(4 * count * share * (1 - share) + z**2)
-    return (center - half if share > 0 else 0.0), (center + half if share < 1 else 1.0)
+    low, high = max(center - half, 0.0), min(center + half, 1.0)
+    return (low if share > 0 else 0.0), (high if share < 1 else 1.0)
 
 
 def prefixed(metrics: Mapping[str, float], prefix: str) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.worlds import join_act
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import Interval, Outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,10 @@ class Evaluation:
     """Metric name without prefix -> mean and interval; the ends are NaN if unknown."""
     floors: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     """Name of a frontier -> (tokens, accuracy) of its corners; empty if unknown."""
+    tasks: str = ""
+    """Name of the tasks that were played; empty if unknown."""
+    outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
+    """Metric name -> outcomes by task, in the order of the tasks; empty if unknown."""
 
     def figure(self, name: str) -> Interval | None:
         """Return a metric; None if unknown. Without thoughts, tokens spent are those said."""

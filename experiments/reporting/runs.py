@@ -18,7 +18,7 @@ from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import read_status, without_controls
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import Interval, Outcomes
 from laconic.learners.untrusted_files import (
     MAX_ROWS,
     MAX_SETTINGS,
@@ -133,12 +133,36 @@ def _evaluations(
         episodes = int(_number(row.get("episodes")) or 0)
         none: dict[str, list[tuple[float, float]]] = {}
         floors = _read_or(partial(_corners, row.get("floors")), none)
-        evaluations[int(number)] = Evaluation(int(number), episodes, intervals, floors)
+        evaluations[int(number)] = Evaluation(
+            int(number),
+            episodes,
+            intervals,
+            floors,
+            str(row.get("tasks") or ""),
+            _outcomes(row.get("outcomes"), episodes),
+        )
     return tuple(evaluations[step] for step in sorted(evaluations))
 
 
 def _corners(floors: Any) -> dict[str, list[tuple[float, float]]]:
     return {name: [(float(x), float(y)) for x, y in line] for name, line in (floors or {}).items()}
+
+
+def _outcomes(entries: Any, episodes: int) -> dict[str, Outcomes]:
+    """Read the outcomes by task that are whole: a finite number for each episode, and a count."""
+    read = {}
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        entry = entry if isinstance(entry, dict) else {}
+        sums, counts = (_column(entry.get(key)) for key in ("sums", "counts"))
+        if len(sums) == len(counts) == episodes and min(counts, default=-1.0) >= 0 and any(counts):
+            read[str(name)] = Outcomes(sums, counts)
+    return read
+
+
+def _column(values: Any) -> tuple[float, ...]:
+    """Read a list of finite numbers; empty if one of them is something else."""
+    numbers = [number for value in _list(values) if (number := _number(value)) is not None]
+    return tuple(numbers) if len(numbers) == len(_list(values)) else ()
 
 
 def read_interval(entry: Any) -> Interval | None:

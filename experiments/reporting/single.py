@@ -13,6 +13,7 @@ from laconic.experiments.reporting.facts import facts, title
 from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, group_of
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
+from laconic.experiments.reporting.pooled import changed
 from laconic.experiments.reporting.records import Run, Transcript, goal
 from laconic.experiments.reporting.words import change, label, level, order, split_level
 
@@ -55,12 +56,13 @@ def rows(run: Run) -> list[tuple[str, str, str, str]]:
     """Return the rows of the table: metric, level before training, level after, change."""
     before = run.before.intervals if run.before else {}
     after = run.after.intervals if run.after else {}
+    pairs = [(run.before, run.after)] if run.before and run.after else []
     return [
         (
             label(name),
             level(name, before.get(name)),
             level(name, after.get(name)),
-            change(name, before.get(name), after.get(name)),
+            change(name, before.get(name), after.get(name), changed(pairs, name)),
         )
         for name in order({*before, *after})
     ]

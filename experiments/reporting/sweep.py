@@ -6,17 +6,16 @@ did not finish, or have no evaluation after training, are listed and left out of
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laconic.experiments.reporting.records import Evaluation, Run, goal
+from laconic.experiments.reporting.pooled import pooled
+from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.standing import standing
-from laconic.experiments.reporting.words import SHARES, label, level, share_of_before
-from laconic.experiments.statistics.intervals import over_seeds
+from laconic.experiments.reporting.words import label, level, share_of_before
 from laconic.learners.metrics import Interval
 
 _IN_TABLE = (
@@ -39,8 +38,8 @@ class Setting:
     """Finished and evaluated runs, one per seed."""
 
     def after(self, name: str) -> Interval | None:
-        """Return a metric after training; see `over_runs`."""
-        return over_runs([run.after for run in self.runs], name)
+        """Return a metric after training; see `pooled`."""
+        return pooled([run.after for run in self.runs], name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +121,7 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
 
 def before(runs: Sequence[Run], name: str) -> Interval | None:
     """Return a metric before training, over runs."""
-    return over_runs([run.before for run in runs], name)
-
-
-def over_runs(evaluations: Sequence[Evaluation | None], name: str) -> Interval | None:
-    """Return a metric over seeds with its interval over seeds and tasks; None without it."""
-    figures = [figure for entry in evaluations if entry and (figure := entry.figure(name))]
-    bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
-    return over_seeds(figures, bounds) if figures else None
+    return pooled([run.before for run in runs], name)
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:

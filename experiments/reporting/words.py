@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.envs.dialogue.messages import printable
-from laconic.experiments.statistics.intervals import difference
 from laconic.learners.metrics import Interval
 
 LABELS = {
@@ -70,12 +69,21 @@ def split_level(name: str, interval: Interval) -> tuple[str, str]:
     return mean, bracket and f"[{bracket}"
 
 
-def change(name: str, before: Interval | None, after: Interval | None) -> str:
-    """Write a change: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
-    if before is None or after is None:
+def change(
+    name: str, before: Interval | None, after: Interval | None, changed: Interval | None
+) -> str:
+    """Write a change: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`.
+
+    Args:
+        name: name of the metric.
+        before: its level before, for the relative change.
+        after: its level after.
+        changed: the change with its interval; None if unknown.
+    """
+    if before is None or after is None or changed is None:
         return NOTHING
     unit = " points" if name in SHARES else ""
-    text = _with_ends(name, difference(before, after), "+", unit)
+    text = _with_ends(name, changed, "+", unit)
     relative = share_of_before(before, after) if name.startswith("tokens") else ""
     return f"{text}, {relative}" if relative else text
 

@@ -7,7 +7,9 @@ or None.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -25,7 +27,7 @@ from laconic.experiments.session.splits import tasks_of
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode, Graph
 from laconic.learners.interfaces import Policy
-from laconic.learners.metrics import Interval, intervals, prefixed, summarize
+from laconic.learners.metrics import Interval, intervals, outcomes, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 
 T = TypeVar("T")
@@ -185,13 +187,16 @@ def evaluate(
 
 
 def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NOTHING) -> None:
-    """Write the intervals, the findings and the first transcripts of an evaluation."""
+    """Write the figures by task, the findings and the first transcripts of an evaluation."""
     episodes, step = evaluation.episodes, evaluation.step
     figures = {**intervals(episodes), **findings.figures}
     row: dict[str, Any] = {
         "step": step,
         "episodes": len(episodes),
         "intervals": {name: asdict(figure) for name, figure in figures.items()},
+        # An interrupted evaluation played some of its tasks, and is compared with no other.
+        "tasks": digest(evaluation.starts) if len(episodes) == len(evaluation.starts) else "",
+        "outcomes": {name: asdict(outcome) for name, outcome in outcomes(episodes).items()},
         **findings.facts,
     }
     evaluation.folder.append_evaluation(row)
@@ -202,6 +207,12 @@ def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NO
             for episode in episodes[:transcripts]
         ]
     )
+
+
+def digest(starts: Sequence[Start]) -> str:
+    """Return a name of the tasks and seeds of an evaluation; equal names are compared by task."""
+    played = json.dumps([(start.task, start.seed) for start in starts])
+    return hashlib.sha256(played.encode()).hexdigest()[:16]
 
 
 def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:

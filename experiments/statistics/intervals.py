@@ -1,4 +1,4 @@
-"""Compute intervals over values, over runs of several seeds, and of the change in one run.
+"""Compute intervals over values, over tasks and seeds, and of changes.
 
 All functions are pure functions of numbers. An interval without width would claim that the mean is
 known exactly. So equal values have no interval here: both ends are NaN.
@@ -16,7 +16,10 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from laconic.learners.metrics import Z95, Interval
+import numpy as np
+from numpy.typing import NDArray
+
+from laconic.learners.metrics import Z95, Interval, Outcomes, wilson
 
 _T95 = (
     *(12.7062047362, 4.3026527297, 3.1824463053, 2.7764451052, 2.5705818356, 2.4469118511),
@@ -92,14 +95,100 @@ def _lower(successes: int, count: int) -> float:
     return (low + high) / 2
 
 
+def over_tasks_and_seeds(
+    runs: Sequence[Outcomes], before: Sequence[Outcomes] = (), share: bool = False
+) -> Interval:
+    """Return the mean of runs on the same tasks, or their mean change, over tasks and seeds.
+
+    Tasks and seeds are crossed: y[s, t] = mean + seed[s] + task[t] + rest[s, t]. With S seeds, T
+    tasks, and the mean squares M of seeds, tasks and rest, the variance of the mean has a part of
+    the seeds, max(M_seeds - M_rest, 0) / (S T), and one of the tasks, M_tasks / (S T), which holds
+    the rest. Each part gets its own quantile of Student's t, and the two add as squares:
+
+        half^2 = t(S - 1)^2 V_seeds + t(T - 1)^2 V_tasks
+
+    One pooled quantile by Satterthwaite's degrees of freedom covers down to 91 %, because few seeds
+    make these degrees uncertain too. A share of turns is a ratio of sums, of which y is the linear
+    part. A run that shares its start with others brings it once per seed, which changes nothing.
+
+    Args:
+        runs: outcomes of one run per seed, (tasks,) each; all runs played the same tasks.
+        before: outcomes of the start of each run on these tasks; then the change is returned.
+        share: True for a share from 0 to 1. Its interval is Wilson's with the number of trials
+            that has the variance above, so it stays in range and has a width at 0 and 1.
+
+    Returns:
+        Mean, interval, and the number of seeds, or of tasks for a single run. Both ends are NaN if
+        nothing shows a spread, shares aside.
+
+    Sources: S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components" (1992), two-way
+    crossed random effects; E. L. Korn and B. I. Graubard, "Confidence intervals for proportions
+    with small expected number of positive counts" (1998), for the number of trials.
+
+    Raises:
+        ValueError: there are no runs, or runs or starts have different numbers of tasks.
+    """
+    sizes = {len(outcome.sums) for outcome in (*runs, *before)}
+    if not runs or len(sizes) != 1 or (before and len(before) != len(runs)):
+        raise ValueError(
+            "expected outcomes of at least one run on the same tasks, with one start per run or"
+            f" none; got {len(runs)} runs and {len(before)} starts with {sorted(sizes)} tasks"
+        )
+    values = _linear(runs)
+    changes = values - _linear(before) if before else values
+    mean, half = _crossed(changes)
+    count = len(runs) if len(runs) > 1 else round(sum(runs[0].counts))
+    trials = sum(1 for total in np.sum([run.counts for run in runs], axis=0) if total)
+    if not share:
+        ends = (mean - half, mean + half) if half else (math.nan, math.nan)
+    elif before:
+        # No task changed: what a share that was never seen may still be.
+        half = half or wilson(0, trials)[1]
+        ends = max(mean - half, -1.0), min(mean + half, 1.0)
+    else:
+        trials_like = mean * (1 - mean) * (Z95 / half) ** 2 if half else trials
+        ends = wilson(mean * trials_like, trials_like)
+    return Interval(mean, *ends, count)
+
+
+def _linear(runs: Sequence[Outcomes]) -> NDArray[np.float64]:
+    """Return values, (runs, tasks), whose means over tasks are the figures of the runs."""
+    sums = np.array([run.sums for run in runs], float)
+    counts = np.array([run.counts for run in runs], float)
+    figures = sums.sum(1, keepdims=True) / counts.sum(1, keepdims=True)
+    linear: NDArray[np.float64] = figures + (sums - figures * counts) / counts.mean(
+        1, keepdims=True
+    )
+    return linear
+
+
+def _crossed(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean of values, (seeds, tasks), and half the width of its 95 % interval."""
+    seeds, tasks = values.shape
+    mean = float(values.mean())
+    by_seed, by_task = values.mean(1), values.mean(0)
+    rest = values - by_seed[:, None] - by_task + mean
+    of_seeds = 0.0
+    if seeds > 1:
+        spread = tasks * float(by_seed.var(ddof=1))
+        # A single task shows no rest, so all of the spread is the seeds'.
+        chance = float((rest**2).sum()) / ((seeds - 1) * (tasks - 1)) if tasks > 1 else 0.0
+        of_seeds = _quantile(seeds - 1) ** 2 * max(spread - chance, 0.0) / (seeds * tasks)
+    of_tasks = _quantile(tasks - 1) ** 2 * float(by_task.var(ddof=1)) / tasks if tasks > 1 else 0.0
+    # Equal values may differ by rounding, which is no spread.
+    half = math.sqrt(of_seeds + of_tasks)
+    return mean, half if half > 1e-12 * max(1.0, abs(mean)) else 0.0
+
+
 def over_seeds(
     runs: Sequence[Interval], bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> Interval:
-    """Return the mean over seeds with a 95 % interval that holds both seeds and tasks.
+    """Return the mean over seeds of runs whose outcomes by task were not kept.
 
-    All seeds are evaluated on the same tasks, so the spread between seeds says nothing about other
-    tasks. The t-interval over seeds and the interval over tasks of a single run, its ends averaged
-    over the runs, therefore add as squares on either side:
+    Where they were, `over_tasks_and_seeds` is narrower. All seeds are evaluated on the same tasks,
+    so the spread between seeds says nothing about other tasks. The t-interval over seeds and the
+    interval over tasks of a single run, its ends averaged over the runs, therefore add as squares
+    on either side:
 
         down^2 = (t s / sqrt(n))^2 + mean(mean_i - low_i)^2
 

@@ -28,7 +28,7 @@ def test_numbers_are_written_for_people() -> None:
 
 def test_an_interval_is_never_shown_without_width() -> None:
     same = Interval(0.0, 0.0, 0.0, 9)
-    assert change("tokens_said", same, same) == level("tokens_said", same) == "0.00"
+    assert change("tokens_said", same, same, same) == level("tokens_said", same) == "0.00"
     assert split_level("accuracy", Interval(0.99, 0.99, 0.99, 9)) == ("99.0 %", "")
     # Ends that would read the same get more digits, up to where they differ.
     assert level("reward", Interval(0.81, 0.8101, 0.8112, 9)) == "0.81 [0.810, 0.811]"
@@ -53,7 +53,7 @@ def test_zero_has_no_relative_change() -> None:
     nothing, some = Interval(0.0, 0.0, 0.0, 3), Interval(5.0, 4.0, 6.0, 3)
     assert share_of_before(nothing, some) == ""
     assert share_of_before(some, nothing) == "−100 %"
-    assert change("tokens_said", None, some) == "–"
+    assert change("tokens_said", None, some, None) == "–"
 
 
 def test_known_metrics_come_in_a_fixed_order_and_unknown_ones_last() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from omegaconf import OmegaConf
@@ -11,9 +12,11 @@ from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.evaluation import (
     EvaluationRun,
+    digest,
     evaluate,
     evaluation_starts,
     make_hooks,
+    play_greedily,
     play_within,
     record,
     transcript,
@@ -115,7 +118,29 @@ def test_no_transcripts_are_kept_where_none_are_wanted(environments, folder, row
 
 def test_no_episode_at_all_is_recorded_as_such(environments, folder, rows):
     record(EvaluationRun(CFG, environments, {}, [], folder), 3)
-    assert rows(folder.evaluations) == [{"step": 0, "episodes": 0, "intervals": {}}]
+    row = {"step": 0, "episodes": 0, "intervals": {}, "tasks": digest([]), "outcomes": {}}
+    assert rows(folder.evaluations) == [row]
+
+
+def test_outcomes_are_kept_by_task(environments, folder, rows):
+    policies = ScriptedTeam("silent").policies(environments[0])
+    starts = evaluation_starts(environments, 3)
+    for run in (starts, starts[::-1]):
+        evaluate(EvaluationRun(CFG, environments, policies, run, folder), 0)
+    row, other = rows(folder.evaluations)
+    assert row["outcomes"]["accuracy"] == {"sums": [0.0] * 3, "counts": [1.0] * 3}
+    # Nobody speaks, so all turns of those who hold something count, and none of them was used.
+    informed = row["outcomes"]["spoke_if_informed"]
+    assert sum(informed["sums"]) == 0 and sum(informed["counts"]) > 0
+    assert row["tasks"] == digest(starts) != other["tasks"]
+
+
+def test_a_part_of_an_evaluation_is_compared_with_no_other(environments, folder, rows):
+    policies = ScriptedTeam("silent").policies(environments[0])
+    starts = evaluation_starts(environments, 3)
+    run = EvaluationRun(CFG, environments, policies, starts, folder)
+    record(replace(run, episodes=play_greedily(run, starts[:2])), 0)
+    assert rows(folder.evaluations)[0]["tasks"] == ""
 
 
 def test_a_transcript_has_every_message_and_the_outcome(environments):
