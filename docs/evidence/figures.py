@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import TypeAlias
 
-from rows import intervals, read, table, updates
+from rows import Row, intervals, read, table, updates
 from scipy.stats import t
+
+from laconic.experiments.reporting.pooled import changed, pooled
+from laconic.experiments.reporting.runs import read_evaluation
+from laconic.experiments.statistics.intervals import over_tasks_and_seeds
+from laconic.learners.metrics import Interval, Outcomes
 
 Cells: TypeAlias = list[str]
 COLUMNS = {
@@ -35,7 +40,16 @@ def number(figure: Mapping[str, float], digits: int = 1) -> str:
 
 def points(changes: Sequence[float]) -> str:
     """Return the mean over seeds of a change in points, with its t-interval."""
-    text = number(over_seeds(changes))
+    return signed(number(over_seeds(changes)))
+
+
+def in_points(change: Mapping[str, float]) -> str:
+    """Return a change of a share in points."""
+    return number({key: 100 * value for key, value in change.items()})
+
+
+def signed(text: str) -> str:
+    """Put a plus before a change that has no minus."""
     return text if text.startswith("-") else f"+{text}"
 
 
@@ -44,6 +58,69 @@ def over_seeds(values: Sequence[float]) -> dict[str, float]:
     mean = fmean(values)
     half = float(t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
     return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def kept(rows: Sequence[Row]) -> bool:
+    """Return whether all evaluations kept the outcomes of their tasks."""
+    return all(row.get("outcomes") for row in rows)
+
+
+def seeds_of(rows: Sequence[Row]) -> str:
+    """Return what the intervals of a mean are over."""
+    return "tasks and seeds" if kept(rows) else "seeds, same tasks"
+
+
+def over(rows: Sequence[Row], metric: str) -> dict[str, float]:
+    """Return the mean of one evaluation per seed, over tasks too where outcomes were kept."""
+    if not kept(rows):
+        return over_seeds([row["intervals"][metric]["mean"] for row in rows])
+    return _ends(pooled([read_evaluation(row) for row in rows], metric))
+
+
+def change_over(pairs: Sequence[tuple[Row, Row]], metric: str) -> dict[str, float]:
+    """Return the mean change of a metric from the first evaluation of each pair to the second."""
+    if kept([row for pair in pairs for row in pair]):
+        read = [(read_evaluation(first), read_evaluation(last)) for first, last in pairs]
+        return _ends(changed([(one, two) for one, two in read if one and two], metric))
+    before, after = (
+        [row["intervals"][metric]["mean"] for row in side] for side in zip(*pairs, strict=True)
+    )
+    return over_seeds([last - first for first, last in zip(before, after, strict=True)])
+
+
+def over_runs(rows: Sequence[Row], metric: str) -> dict[str, float]:
+    """Return the mean after training of runs whose rows hold both evaluations."""
+    whole = [row["evaluations"]["after"] for row in rows if "evaluations" in row]
+    if len(whole) == len(rows):
+        return over(whole, metric)
+    return over_seeds([row["after"][metric] for row in rows])
+
+
+def head_of(rows: Sequence[Row]) -> str:
+    """Return the head of the column that counts the runs of a mean."""
+    whole = all("evaluations" in row for row in rows)
+    return "seeds" if whole else "seeds, same tasks"
+
+
+def part_over(pairs: Sequence[tuple[Row, Row]], metric: str) -> dict[str, float]:
+    """Return the mean of a metric after training as a part of the mean before."""
+    if kept([row for pair in pairs for row in pair]):
+        before, after = (
+            [Outcomes(**row["outcomes"][metric]) for row in side]
+            for side in zip(*pairs, strict=True)
+        )
+        return _ends(over_tasks_and_seeds(after, before, relative=True))
+    return over_seeds(
+        [
+            last["intervals"][metric]["mean"] / first["intervals"][metric]["mean"]
+            for first, last in pairs
+        ]
+    )
+
+
+def _ends(interval: Interval | None) -> dict[str, float]:
+    assert interval is not None, "a metric of the table is missing in a row"
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
 def cell(metric: str, figure: Mapping[str, float]) -> str:
@@ -80,12 +157,15 @@ def trained(start: str, runs: Mapping[str, str], beside: Mapping[str, str]) -> l
     head = ["", *(COLUMNS[name] for name in USUAL), "points more solved", "of the start's tokens"]
     figures = intervals(start)
     lines = [head, ["start", *(cell(name, figures[name]) for name in USUAL), "", ""]]
-    after = [intervals(run) for run in runs.values()]
-    means = [cell(name, over_seeds([row[name]["mean"] for row in after])) for name in USUAL]
-    more_solved = points([gain(start, run) for run in runs.values()])
-    tokens = over_seeds([share(start, run) for run in runs.values()])
+    after, pairs = (
+        [read(run)[-1] for run in runs.values()],
+        [(read(start)[-1], read(run)[-1]) for run in runs.values()],
+    )
+    means = [cell(name, over(after, name)) for name in USUAL]
+    more_solved = signed(in_points(change_over(pairs, "accuracy")))
+    tokens = part_over(pairs, "tokens_said")
     lines += [after_training(start, label, run) for label, run in runs.items()]
-    lines.append(["mean over seeds", *means, more_solved, number(tokens, 3)])
+    lines.append([f"mean over {seeds_of(after)}", *means, more_solved, number(tokens, 3)])
     return lines + [after_training(start, label, run) for label, run in beside.items()]
 
 
@@ -114,7 +194,7 @@ def each_from_its_start(runs: Mapping[str, tuple[str, str]]) -> list[Cells]:
         )
     more_solved = points([gain(*pair) for pair in runs.values()])
     tokens = number(over_seeds([share(*pair) for pair in runs.values()]), 3)
-    return [*lines, ["mean over seeds", *[""] * len(USUAL), more_solved, tokens]]
+    return [*lines, ["mean over seeds, own tasks", *[""] * len(USUAL), more_solved, tokens]]
 
 
 def series(folder: str, name: str, *numbers: int, kind: str = "_evaluation") -> dict[str, str]:
@@ -167,19 +247,20 @@ def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[
     for label, run in runs.items():
         cells = [cell(name, intervals(run)[name]) for name in columns]
         lines.append([label, *cells, f"{gain(start, run, 'score'):+.2f}"])
-    more = over_seeds([gain(start, run, "score") for run in runs.values()])
-    return [*lines, ["mean over seeds", *[""] * len(columns), number(more, 2)]]
+    pairs = [(read(start)[-1], read(run)[-1]) for run in runs.values()]
+    label = f"mean over {seeds_of([row for pair in pairs for row in pair])}"
+    return [*lines, [label, *[""] * len(columns), number(change_over(pairs, "score"), 2)]]
 
 
 def quick(start: str, names: Sequence[str]) -> list[Cells]:
     """Return the quickstart's team before and after training, means over seeds."""
-    head = ["", "seeds", *(COLUMNS[name] for name in USUAL)]
     rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
     first = rows[0]["before"]
+    head = ["", head_of(rows), *(COLUMNS[name] for name in USUAL)]
     lines = [head, [f"{start} start", "", *(plain(name, first[name]) for name in USUAL)]]
     for variant in names:
-        group = [row["after"] for row in rows if row["name"] == variant]
-        cells = [cell(name, over_seeds([row[name] for row in group])) for name in USUAL]
+        group = [row for row in rows if row["name"] == variant]
+        cells = [cell(name, over_runs(group, name)) for name in USUAL]
         lines.append([variant, str(len(group)), *cells])
     return lines
 
@@ -194,10 +275,10 @@ def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
     # The quickstart's rows are of more tasks.
     first = next(row for row in rows if row["series"] == "prices")["before"]
     start = ["start", "", "", *(plain(name, first[name]) for name in USUAL)]
-    lines = [["", "scale", "seeds", *(COLUMNS[name] for name in USUAL)], start]
+    lines = [["", "scale", head_of(rows), *(COLUMNS[name] for name in USUAL)], start]
     for label, (kind, variant, scale) in variants.items():
-        group = [row["after"] for row in rows if (row["series"], row["name"]) == (kind, variant)]
-        cells = [cell(name, over_seeds([row[name] for row in group])) for name in USUAL]
+        group = [row for row in rows if (row["series"], row["name"]) == (kind, variant)]
+        cells = [cell(name, over_runs(group, name)) for name in USUAL]
         lines.append([label, scale, str(len(group)), *cells])
     return lines
 

@@ -160,6 +160,8 @@ def collect(root: Path) -> None:
         row["overrides"] = run.overrides
         for when, figures in (("before", evaluated[0]), ("after", evaluated[-1])):
             row[when] = {name: figures[f"eval/{name}"] for name in METRICS}
+        ends = [json.loads(line) for line in (folder / "evaluations.jsonl").open()]
+        row["evaluations"] = {"before": ends[0], "after": ends[-1]}
         row["seconds"] = round(sum(line["time/step"] for line in lines), 1)
         rows[run.series, run.start, run.name, run.seed] = row
     HERE.mkdir(exist_ok=True)

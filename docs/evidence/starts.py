@@ -12,7 +12,17 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from figures import Cells, number, over_seeds, percent, points
+from figures import (
+    Cells,
+    change_over,
+    in_points,
+    number,
+    over_seeds,
+    part_over,
+    percent,
+    points,
+    signed,
+)
 from rows import HERE, Row, read
 
 from laconic.learners.agents.recipes import CARD, RECIPES, shipped
@@ -98,6 +108,11 @@ def three_minutes(file: str = "three_minutes") -> list[Cells]:
         if len(runs) == 1:
             change = f"{gains[0]:+.1f} points" if share else f"{gains[0]:+.2f}"
             kept = f"{tokens[0]:.3f}"
+        elif all("evaluations" in run for run in runs):
+            ends = [(run["evaluations"]["before"], run["evaluations"]["after"]) for run in runs]
+            more = change_over(ends, recipe.metric)
+            change = f"{signed(in_points(more))} points" if share else number(more, 2)
+            kept = number(part_over(ends, "tokens_said"), 3)
         else:
             change = f"{points(gains)} points" if share else number(over_seeds(gains), 2)
             kept = number(over_seeds(tokens), 3)
@@ -194,7 +209,7 @@ def render(page: str) -> str:
         f"{page.partition(MARK)[0]}{MARK}\n{markdown(recipes())}\n"
         "## Three minutes of training\n\n"
         "`make evidence-three-minutes` trains each policy with `train.minutes=3`, here on one core"
-        " each. Means over seeds 1 to 3 with 95 % t-intervals."
+        " each. Means over seeds 1 to 3 with 95 % t-intervals over seeds, same tasks."
         " *Sampled* are the training episodes of the first and of the last five updates.\n\n"
         f"{markdown(three_minutes())}\n"
         "- **With a price.** `gsm8k`, `humaneval`, `math`, `mbpp`, `sports` and `strategyqa` say"

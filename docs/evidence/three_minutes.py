@@ -50,6 +50,7 @@ def train(name: str, seed: int, price: str) -> dict[str, object]:
         "episodes": after["episodes"],
         "before": before["intervals"],
         "after": after["intervals"],
+        "evaluations": {"before": before, "after": after},
         "sampled": {"first": first, "last": last},
         "commit": entry["commit"],
         "device": entry["device"],

@@ -12,15 +12,20 @@ from figures import (
     SHORT_TRAININGS,
     USUAL,
     by_measure,
+    change_over,
     compared,
     extinct,
     gain,
+    in_points,
     number,
+    over_runs,
     over_seeds,
+    part_over,
     percent,
     plain,
     points,
     share,
+    signed,
 )
 from rows import HERE, Row, intervals, read, table, updates
 
@@ -41,10 +46,10 @@ ACCURACY = {"mean": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
 
 
 def change(start: str, *runs: str) -> str:
-    """Return the changes of accuracy and tokens, with t-intervals over seeds."""
-    more = points([gain(start, run) for run in runs])
-    tokens = number(over_seeds([share(start, run) for run in runs]), 3)
-    return f"{more} points; {tokens} of the tokens"
+    """Return the changes of accuracy and tokens, over tasks and seeds where outcomes were kept."""
+    pairs = [(read(start)[-1], read(run)[-1]) for run in runs]
+    more = signed(in_points(change_over(pairs, "accuracy")))
+    return f"{more} points; {number(part_over(pairs, 'tokens_said'), 3)} of the tokens"
 
 
 def changes(**series: tuple[Any, ...]) -> str:
@@ -84,9 +89,9 @@ def each(metric: str, *runs: str) -> str:
 def quick(start: str) -> str:
     """Return accuracy and tokens of the quickstart's team, means over seeds."""
     rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
-    after = [row["after"] for row in rows if row["name"] == "power 2, price 3"]
+    after = [row for row in rows if row["name"] == "power 2, price 3"]
     first = rows[0]["before"]
-    figures = {name: over_seeds([row[name] for row in after]) for name in USUAL}
+    figures = {name: over_runs(after, name) for name in USUAL}
     accuracy = f"{plain(USUAL[0], first[USUAL[0]])} to {percent(figures[USUAL[0]])}"
     tokens = f"{plain(USUAL[1], first[USUAL[1]])} to {number(figures[USUAL[1]])} tokens"
     return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
@@ -96,8 +101,8 @@ def short(*variants: tuple[str, str]) -> str:
     """Return accuracy and tokens of short trainings from the weak start, means over seeds."""
     rows, texts = [r for r in read("price/runs") if r["start"] == "weak"], []
     for series, name in variants:
-        after = [row["after"] for row in rows if (row["series"], row["name"]) == (series, name)]
-        figures = {key: over_seeds([row[key] for row in after]) for key in USUAL[:2]}
+        after = [row for row in rows if (row["series"], row["name"]) == (series, name)]
+        figures = {key: over_runs(after, key) for key in USUAL[:2]}
         text = f"{percent(figures[USUAL[0]])} in {number(figures[USUAL[1]])} tokens"
         texts.append(f"{'default' if series == 'prices' else name}: {text}")
     first = next(row for row in rows if row["series"] == "prices")["before"]

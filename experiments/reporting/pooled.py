@@ -43,7 +43,8 @@ def pooled(evaluations: Sequence[Evaluation | None], name: str) -> Interval | No
 def changed(pairs: Pairs, name: str) -> Interval | None:
     """Return the mean change of a metric from the first evaluation of each pair to the second.
 
-    None without pairs, or if an evaluation lacks the metric.
+    The seconds are runs of one setting, one per seed; the firsts are their starts, or the runs of
+    another setting. None without pairs, or if an evaluation lacks the metric.
     """
     starts, ends = [first for first, _ in pairs], [second for _, second in pairs]
     before, after = pooled(starts, name), pooled(ends, name)

@@ -125,23 +125,28 @@ def _evaluations(
         if means:
             evaluations[step] = Evaluation(step, 0, means)
     for row in rows:
-        number, entries = _number(row.get("step")), row.get("intervals")
-        if number is None or not isinstance(entries, dict):
-            continue
-        read = {name: read_interval(entry) for name, entry in entries.items()}
-        intervals = {name: interval for name, interval in read.items() if interval is not None}
-        episodes = int(_number(row.get("episodes")) or 0)
-        none: dict[str, list[tuple[float, float]]] = {}
-        floors = _read_or(partial(_corners, row.get("floors")), none)
-        evaluations[int(number)] = Evaluation(
-            int(number),
-            episodes,
-            intervals,
-            floors,
-            str(row.get("tasks") or ""),
-            _outcomes(row.get("outcomes"), episodes),
-        )
+        if evaluation := read_evaluation(row):
+            evaluations[evaluation.step] = evaluation
     return tuple(evaluations[step] for step in sorted(evaluations))
+
+
+def read_evaluation(row: Mapping[str, Any]) -> Evaluation | None:
+    """Read an evaluation from JSON; None without its step or its intervals."""
+    number, entries = _number(row.get("step")), row.get("intervals")
+    if number is None or not isinstance(entries, dict):
+        return None
+    read = {name: read_interval(entry) for name, entry in entries.items()}
+    intervals = {name: interval for name, interval in read.items() if interval is not None}
+    episodes = int(_number(row.get("episodes")) or 0)
+    none: dict[str, list[tuple[float, float]]] = {}
+    return Evaluation(
+        int(number),
+        episodes,
+        intervals,
+        _read_or(partial(_corners, row.get("floors")), none),
+        str(row.get("tasks") or ""),
+        _outcomes(row.get("outcomes"), episodes),
+    )
 
 
 def _corners(floors: Any) -> dict[str, list[tuple[float, float]]]:

@@ -96,7 +96,10 @@ def _lower(successes: int, count: int) -> float:
 
 
 def over_tasks_and_seeds(
-    runs: Sequence[Outcomes], before: Sequence[Outcomes] = (), share: bool = False
+    runs: Sequence[Outcomes],
+    before: Sequence[Outcomes] = (),
+    share: bool = False,
+    relative: bool = False,
 ) -> Interval:
     """Return the mean of runs on the same tasks, or their mean change, over tasks and seeds.
 
@@ -116,6 +119,8 @@ def over_tasks_and_seeds(
         before: outcomes of the start of each run on these tasks; then the change is returned.
         share: True for a share from 0 to 1. Its interval is Wilson's with the number of trials
             that has the variance above, so it stays in range and has a width at 0 and 1.
+        relative: True to return the mean of the runs as a part of the mean of their starts, by the
+            delta method.
 
     Returns:
         Mean, interval, and the number of seeds, or of tasks for a single run. Both ends are NaN if
@@ -135,11 +140,15 @@ def over_tasks_and_seeds(
             f" none; got {len(runs)} runs and {len(before)} starts with {sorted(sizes)} tasks"
         )
     values = _linear(runs)
-    changes = values - _linear(before) if before else values
-    mean, half = _crossed(changes)
+    if before:
+        first = _linear(before)
+        part = float(values.mean() / first.mean()) if relative else 1.0
+        values = values - part * first
+        values = part + values / first.mean() if relative else values
+    mean, half = _crossed(values)
     count = len(runs) if len(runs) > 1 else round(sum(runs[0].counts))
     trials = sum(1 for total in np.sum([run.counts for run in runs], axis=0) if total)
-    if not share:
+    if not share or relative:
         ends = (mean - half, mean + half) if half else (math.nan, math.nan)
     elif before:
         # No task changed: what a share that was never seen may still be.

@@ -219,6 +219,14 @@ def test_a_pair_takes_off_what_its_tasks_share() -> None:
     assert (changed.mean, changed.high) == pytest.approx((-2.5, -2.5 + 0.143540), abs=1e-5)
 
 
+def test_a_part_of_the_start_is_a_ratio_of_means() -> None:
+    # 6 / 12. y - x / 2 is -1, 0, 1, each of 12, so s = 1 / 12 and t(2) x s / sqrt(3) = .207011.
+    before, after = once(8, 12, 16), once(3, 6, 9)
+    part = over_tasks_and_seeds([after], [before], relative=True)
+    assert part.mean == pytest.approx(0.5)
+    assert part.high - 0.5 == pytest.approx(0.207011, abs=1e-5)
+
+
 def test_a_share_of_turns_is_a_ratio_of_sums() -> None:
     # 1 of 1 turns and 1 of 3: 2 / 4, not the mean .667 of the two shares.
     interval = over_tasks_and_seeds([Outcomes((1.0, 1.0), (1.0, 3.0))], share=True)
