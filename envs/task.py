@@ -141,6 +141,10 @@ class PromptedTask(ABC):
     """Highest score that an answer can get. In a world: reward of the task for each agent of a team
     that solves it by fair shares, over the whole episode; a greedy agent may gain more."""
 
+    graded: ClassVar[bool] = False
+    """True if an answer or a play may earn a part of the maximum, as the work of two authors does.
+    A learner then charges a group by its mean reward, and else by the share that is solved."""
+
     @abstractmethod
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any

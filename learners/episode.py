@@ -119,6 +119,8 @@ class Episode:
     where the environment does not report it."""
     max_reward: float = 1.0
     """Largest task reward of an agent in an episode."""
+    graded: bool = False
+    """True where the task may pay a part of `max_reward`."""
     common: bool = False
     """True where the task pays all agents the same."""
     when: str = "always"

@@ -279,6 +279,10 @@ class DialogueEnv(TeamEnv):
         if self.information == "split" and any(task.statements for task in self.tasks.values()):
             self._roster.check_order(self.rounds)
 
+    def _is_graded(self, reward: Reward) -> bool:
+        paid_by_measure = reward.measure is not None or reward.multiply_by is not None
+        return self.benchmark.graded or paid_by_measure
+
     def _max_reward(self, reward: Reward) -> float:
         # With `paid=round` every round pays the score. A measure that multiplies it is a share.
         highest = self.benchmark.max_reward if reward.measure is None else 1.0

@@ -103,10 +103,10 @@ class Reward:
 
 PAY = ("task_reward", "billed", "charged")
 """Keys of infos for the pay of an agent in a round, of the environments that report it."""
-PAY_RULES = ("reward", "when", "charge", "max_reward")
+PAY_RULES = ("reward", "when", "charge", "max_reward", "graded")
 """Keys of an environment's metadata that say how it pays. `reward` is `common` where the task pays
 all agents the same, else `own`; `when` and `charge` are those of `Reward`; `max_reward` is the most
-that the task pays an agent in an episode."""
+that the task pays an agent in an episode, and `graded` is true if it may pay a part of that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,12 @@ class TeamEnv(TextEnv, ABC):
     @reward.setter
     def reward(self, reward: Reward) -> None:
         self._reward = reward
-        rules = {"when": reward.when, "charge": reward.charge}
+        rules = {"when": reward.when, "charge": reward.charge, "graded": self._is_graded(reward)}
         self.metadata = {**self.metadata, **rules, "max_reward": self._max_reward(reward)}
+
+    def _is_graded(self, reward: Reward) -> bool:
+        """Return whether the task may pay a part of the most, or pays without being solved."""
+        return False
 
     def _max_reward(self, reward: Reward) -> float:
         """Return the most that the task pays an agent in an episode, charges aside."""

@@ -132,6 +132,9 @@ class WorldEnv(TeamEnv):
         """Return the act lines and phrases of the world's menu that make sense now."""
         return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
+    def _is_graded(self, reward: Reward) -> bool:
+        return self.world.graded
+
     def _max_reward(self, reward: Reward) -> float:
         return self.world.max_reward
 

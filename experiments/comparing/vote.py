@@ -59,6 +59,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         task_rewards=_numbered(task_rewards),
         bills=_numbered([sample.bills for sample in samples]),
         max_reward=samples[0].max_reward,
+        graded=samples[0].graded,
         common=samples[0].common,
         when=samples[0].when,
         ended_by=_ending(samples),

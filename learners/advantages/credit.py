@@ -241,19 +241,22 @@ def team_parts(episode: Episode) -> Parts:
 def pass_rate(episodes: Sequence[Episode]) -> float:
     """Return q, the mean success of episodes, from 0 to 1.
 
-    An episode counts 0 or 1 if a task is passed or failed. If it is graded (a `max_reward` other
-    than 1), it counts its task reward over `max_reward`. It counts 1 if the environment does not
-    report whether it was solved, or pays each agent its own gain.
+    An episode of a graded task counts its task reward over `max_reward`. Any other counts 1 if it
+    was solved, however late, and else what it earned of `max_reward`: an environment of a user may
+    pay parts without saying so. It counts 1 if the environment does not report whether it was
+    solved, or pays each agent its own gain.
     """
-    rates = []
-    for episode in episodes:
-        if episode.solved is None or not episode.common:
-            rates.append(1.0)
-        elif episode.max_reward == 1.0:
-            rates.append(float(episode.solved))
-        else:
-            rates.append(min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0))
+    rates = [_success(episode) for episode in episodes]
     return sum(rates) / len(rates) if rates else 1.0
+
+
+def _success(episode: Episode) -> float:
+    """Return the success of one episode, from 0 to 1."""
+    if episode.solved is None or not episode.common:
+        return 1.0
+    if episode.solved and not episode.graded:
+        return 1.0
+    return min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0)
 
 
 def charge_factor(episodes: Sequence[Episode], power: float) -> float:

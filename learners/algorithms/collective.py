@@ -224,4 +224,5 @@ def pay_instead(
         # Agents are paid one by one, so no pass rate of the group weighs their costs.
         common=False,
         max_reward=1.0,
+        graded=False,
     )

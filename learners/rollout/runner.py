@@ -7,7 +7,7 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
 - These info keys are used if present: `task`, `message`, `cut`, `informed`, `tokens_said`,
   `tokens_read`, `tokens_thought`, `act`, `feedback`, `score`, `solved`, `answer`, `ended_by`,
   `task_reward`, `billed`, `measures`.
-- Of the metadata: `reward`, `when`, `charge` and `max_reward` (`envs.dialogue.reward`),
+- Of the metadata: `reward`, `when`, `charge`, `max_reward` and `graded` (`envs.dialogue.reward`),
   `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
   (`envs.dialogue.messages`).
 
@@ -164,6 +164,8 @@ class EpisodeRunner:
         self.slow = bool(metadata.get("slow_step", False))
         """True if a step waits for other processes."""
         self._max_reward = float(metadata.get("max_reward", 1.0))
+        # An environment that says how much it pays at most, and no more, counts as graded.
+        self._graded = bool(metadata.get("graded", self._max_reward != 1.0))
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self._max_thought_tokens: int | None = metadata.get("thought_tokens")
         self.round = 0
@@ -291,6 +293,7 @@ class EpisodeRunner:
             task_rewards=_complete(rewards, {a: s.task_rewards for a, s in states.items()}),
             bills=_complete(rewards, {a: s.bills for a, s in states.items()}),
             max_reward=self._max_reward,
+            graded=self._graded,
             common=self._metadata.get("reward") == "common",
             when=str(self._metadata.get("when", "always")),
             ended_by=str(outcome.get("ended_by", "")),

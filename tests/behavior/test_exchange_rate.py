@@ -10,12 +10,12 @@ import pytest
 
 from laconic import envs
 from laconic.envs import Reward
-from laconic.learners.advantages.credit import credit, own, team, team_parts
+from laconic.learners.advantages.credit import credit, own, pass_rate, team, team_parts
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.collectors.counterfactual import collector_for
-from laconic.learners.rollout.play import Start
+from laconic.learners.rollout.play import Start, play
 
 CREDITS = ("own", "team", "outcome", "silence", "shapley", "rank")
 WORLDS = {
@@ -116,3 +116,37 @@ def test_own_credit_is_the_reward_that_the_environment_pays(name):
             for agent, rewards in episode.rewards.items():
                 net = np.subtract(paid.task[agent], paid.cost[agent])
                 assert net == pytest.approx(rewards, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "script", "lowest", "highest"),
+    [
+        ("gsm8k", {"information": "split"}, "oracle", 1, 1),
+        ("gsm8k", {"information": "split"}, "silent", 0, 0),
+        # The solver answers in the last of four rounds: solved, and as solved as in the first.
+        (
+            "gsm8k",
+            {
+                "information": "split",
+                "rounds": 4,
+                "schedule": ["helper", "helper", "helper", "solver"],
+                "reward": {"paid": "round"},
+            },
+            "oracle",
+            1,
+            1,
+        ),
+        # A guess in the right form is paid as much as an answer.
+        ("gsm8k", {"information": "split", "reward": {"measure": "stated"}}, "random", 0.3, 1),
+        # Two steps bring some of the boxes to their targets.
+        ("boxnet", {"steps": 2}, "oracle", 0.05, 0.95),
+        ("matrix", {}, "silent", 1, 1),
+    ],
+)
+def test_the_pass_rate_of_played_episodes(
+    name: str, settings: dict, script: str, lowest: float, highest: float
+) -> None:
+    env = envs.make(name, tasks=8, **settings)
+    policies = ScriptedTeam(script).policies(env)
+    episodes = play([env], policies, [Start(number) for number in range(8)], seed=1)
+    assert lowest <= pass_rate(episodes) <= highest

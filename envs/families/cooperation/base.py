@@ -52,6 +52,7 @@ class CooperativeCoding(ProgramBenchmark):
 
     roles = ("auxiliary", "main")
     max_reward = MAX_REWARD
+    graded = True
     answer_form = "Write it in a fence that opens with ```python and closes with ```."
     goal = "You and another agent write one Python program together, at the same time."
     duties = {

@@ -17,6 +17,7 @@ class WritingBenchmark(Benchmark):
 
     measures = ("source_overlap",)
     max_reward = MAX_REWARD
+    graded = True
     levels: ClassVar[Levels]
     """The thresholds of the benchmark."""
 

@@ -139,6 +139,7 @@ class BoxNet(World[State, str]):
 
     name: ClassVar[str] = "boxnet"
     common_reward: ClassVar[bool] = True
+    graded: ClassVar[bool] = True
     script_names: ClassVar[Sequence[str]] = ("oracle", "verbose")
 
     def __post_init__(self) -> None:

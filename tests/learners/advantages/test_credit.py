@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -146,7 +148,7 @@ def test_credit_that_was_not_measured_names_the_message() -> None:
 
 
 def test_the_pass_rate_is_the_share_of_solved_episodes() -> None:
-    group = [replace(DIALOGUE, solved=solved) for solved in (True, False, False, False)]
+    group = [paid(solved, 0.0, solved) for solved in (True, False, False, False)]
     assert pass_rate(group) == 0.25
     # 0.25 ** k
     assert [charge_factor(group, power) for power in (0, 1, 2)] == [1.0, 0.25, 0.0625]
@@ -155,12 +157,64 @@ def test_the_pass_rate_is_the_share_of_solved_episodes() -> None:
 def test_a_graded_task_passes_by_its_share_of_the_most_reward() -> None:
     # 1 of 4 and 3 of 4: the mean is 0.5, whatever counts as solved.
     graded = [
-        replace(DIALOGUE, max_reward=4.0, task_rewards={"a": (0.0, paid), "b": (0.0, paid)})
+        replace(
+            DIALOGUE,
+            max_reward=4.0,
+            graded=True,
+            task_rewards={"a": (0.0, paid), "b": (0.0, paid)},
+        )
         for paid in (1.0, 3.0)
     ]
     assert pass_rate(graded) == 0.5
     below = replace(graded[0], task_rewards={"a": (-2.0,), "b": (-2.0,)})
     assert pass_rate([below, graded[0]]) == 0.125
+
+
+def paid(solved: bool, *rounds: float, **settings: Any) -> Episode:
+    """Return an episode that paid both agents these task rewards."""
+    rewards = {"a": rounds, "b": rounds}
+    played = replace(DIALOGUE, rewards=rewards, task_rewards=rewards, bills={}, solved=solved)
+    return replace(played, **settings)
+
+
+def test_a_late_answer_passes_like_an_early_one() -> None:
+    # Every round pays the answers so far: right in the first of four rounds, or in the last.
+    rounds = [paid(True, 1, 1, 1, 1, max_reward=4.0), paid(True, 0, 0, 0, 1, max_reward=4.0)]
+    assert [pass_rate([each]) for each in rounds] == [1.0, 1.0]
+
+
+def test_a_measure_that_pays_is_what_passes() -> None:
+    # `measure=stated` pays the form of an answer: a wrong one that is paid is charged like a right.
+    assert pass_rate([paid(False, 0, 1, graded=True), paid(True, 0, 1, graded=True)]) == 1.0
+
+
+def test_partial_work_is_charged_for_its_part() -> None:
+    # Two of three boxes on their targets; and a score of an environment that reports no more.
+    assert pass_rate([paid(False, 1 / 3, 1 / 3, graded=True)]) == pytest.approx(2 / 3)
+    assert pass_rate([paid(False, 0.7), paid(False, 0.0)]) == pytest.approx(0.35)
+    # An environment whose scale is unknown: solved is solved, and a loss is no success.
+    assert pass_rate([paid(True, -1.0), paid(False, -3.0)]) == 0.5
+
+
+def test_the_pass_rate_is_a_mean_of_successes() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        most = float(generator.choice([1.0, 3.0, 4.0]))
+        episodes = []
+        for _ in range(generator.integers(1, 9)):
+            rounds = generator.choice([0.0, 0.25, 0.5, 1.0], size=generator.integers(1, 5)) * most
+            graded, solved = bool(generator.integers(2)), bool(generator.integers(2))
+            episodes.append(paid(solved, *map(float, rounds), max_reward=most, graded=graded))
+        expected = []
+        for each in episodes:
+            share = min(sum(each.task_rewards["a"]) / most, 1.0)
+            expected.append(share if each.graded else max(share, float(each.solved or False)))
+        rate = pass_rate(episodes)
+        assert rate == pytest.approx(sum(expected) / len(expected)) and 0 <= rate <= 1
+        # The order of agents and episodes does not matter, and more pay never passes less.
+        assert pass_rate(episodes[::-1]) == pytest.approx(rate)
+        better = replace(episodes[0], task_rewards={"a": (most,), "b": (most,)})
+        assert pass_rate([better, *episodes[1:]]) >= rate - 1e-12
 
 
 def test_without_a_verdict_or_with_gains_of_their_own_all_of_the_price_is_charged() -> None:
@@ -170,7 +224,7 @@ def test_without_a_verdict_or_with_gains_of_their_own_all_of_the_price_is_charge
 
 
 def test_a_group_that_solved_nothing_feels_no_price() -> None:
-    failed = [replace(DIALOGUE, solved=False)] * 4
+    failed = [paid(False, 0.0)] * 4
     assert [charge_factor(failed, power) for power in (0, 0.5, 1, 2)] == [1.0, 0.0, 0.0, 0.0]
 
 
