@@ -45,6 +45,25 @@ def test_torch_has_no_upper_bound_in_the_package() -> None:
     assert "torch>=2.6" in PROJECT["dependencies"]
 
 
+def test_every_installer_brings_what_the_wheel_of_torch_needs() -> None:
+    # PyPI's torch for Linux loads the libraries of CUDA when it is imported, also without a GPU.
+    # uv was once told that torch does not need them, so that `uv sync` left them out.
+    uv = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["uv"]
+
+    replaced = {"dependency-metadata", "override-dependencies", "exclude-dependencies"} & {*uv}
+    assert replaced == set()
+
+
+def test_the_first_commands_of_the_readme_set_up_a_fresh_machine() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (block,) = re.findall(r"## First run\n.*?```sh\n(.*?)```", readme, re.S)
+    commands = [line.partition("#")[0].split() for line in block.splitlines()]
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+
+    assert commands == [["make", "train"], ["make", "test"]]
+    assert all(re.search(rf"^{name}: \.venv/installed ", makefile, re.M) for _, name in commands)
+
+
 def test_the_citation_names_the_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 
