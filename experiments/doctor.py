@@ -16,7 +16,6 @@ a run reached. Exit codes: 0 nothing is wrong, 1 something is, 2 there is no run
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import sys
@@ -26,7 +25,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from laconic.envs.dialogue.messages import printable
+from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.facts import facts, title
@@ -240,16 +239,12 @@ def lines(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Judge the run that the command line names."""
-    parser = argparse.ArgumentParser(prog="laconic doctor", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", type=Path, help="a run folder")
-    folder: Path = parser.parse_args(arguments).run
+    run_folder = Argument("a run folder", Path, placed=True, needed=True)
+    folder: Path = read_arguments("doctor", __doc__, arguments, {"run": run_folder}).run
     if not is_run(folder):
-        parser.error(
-            printable(
-                f"expected a run folder (with metrics.jsonl); {str(folder)!r} is none."
-                " Name the folder that laconic train printed"
-            )
+        refuse(
+            f"expected a run folder (with metrics.jsonl); {str(folder)!r} is none."
+            " Name the folder that laconic train printed"
         )
     run = read_run(folder)
     diagnosis = diagnose(run)

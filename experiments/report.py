@@ -9,7 +9,6 @@ parts. The report of an unfinished sweep lists the runs in the means and the sta
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from rich.text import Text
 
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.lock import refuse_links
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.facts import facts, facts_of_all, title
@@ -157,13 +157,12 @@ def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> N
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report of the folder on the command line."""
-    parser = argparse.ArgumentParser(prog="laconic report", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", type=Path, help="a run folder, or a multirun folder")
+    folder = Argument("a run folder, or a multirun folder", Path, placed=True, needed=True)
+    options = read_arguments("report", __doc__, arguments, {"run": folder})
     try:
-        write_report(parser.parse_args(arguments).folder, Console())
+        write_report(options.run, Console())
     except (OSError, SettingError) as error:
-        parser.error(printable(str(error)))
+        refuse(error)
 
 
 if __name__ == "__main__":

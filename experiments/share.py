@@ -1,41 +1,51 @@
 """Put the policies of a run on the hub, with a model card of its figures.
 
     laconic share outputs/mine me/my-team
-    laconic share outputs/mine --folder shared
+    laconic share outputs/mine folder=shared
 
-A new repository is private unless `--public` is given. Log in once before (`hf auth login`), or set
-HF_TOKEN. A team has one repository: a policy that all agents share is at its top, and each of
-several policies is in a folder named after its agent. `--folder` writes the files locally and sends
+A new repository is private unless `public=true` is given. Log in once before (`hf auth login`), or
+set HF_TOKEN. A team has one repository: a policy that all agents share is at its top, and each of
+several policies is in a folder named after its agent. `folder=` writes the files locally and sends
 nothing.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting.card import ADAPTER, LOCAL, base_model, model_card
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import TEAM, write_atomically
 from laconic.learners.untrusted_files import find_unsafe_path, read_json
 
+ARGUMENTS = {
+    "run": Argument("a run folder", Path, placed=True, needed=True),
+    "repository": Argument("name on the hub, <owner>/<name>", placed=True),
+    "folder": Argument("write the files here and send nothing", Path),
+    "public": Argument("true makes a new repository public", bool, False),
+    "base": Argument("name on the hub of the adapters' base model"),
+    "license": Argument("license, with its name on the hub, e.g. apache-2.0"),
+    "message": Argument("message of the commit"),
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Share the run that the command line names."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = read_arguments("share", __doc__, arguments, ARGUMENTS)
     if (options.repository is None) == (options.folder is None):
-        parser.error("expected a repository (<owner>/<name>) or --folder, and not both")
+        refuse("expected a repository (<owner>/<name>) or folder=<new folder>, and not both")
     try:
         say(share(options))
     except (SettingError, OSError, HTTPError, HFValidationError) as error:
@@ -43,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def share(options: argparse.Namespace) -> str:
+def share(options: SimpleNamespace) -> str:
     """Write the folder or send it; return a line with its address."""
     settings = {"base": options.base, "license": options.license}
     if options.folder is not None:
@@ -115,22 +125,9 @@ def _public_base(adapter: Path, base: str | None) -> str:
     if base is None and (not recorded or recorded.startswith(LOCAL)):
         raise SettingError(
             f"the adapters belong to the base model {recorded!r}, which is not on the hub; pass"
-            " --base <its name on the hub>"
+            " base=<its name on the hub>"
         )
     return recorded
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="laconic share", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("repository", nargs="?", help="name on the hub, <owner>/<name>")
-    parser.add_argument("--folder", type=Path, help="write the files here and send nothing")
-    parser.add_argument("--public", action="store_true", help="make a new repository public")
-    parser.add_argument("--base", help="name on the hub of the adapters' base model")
-    parser.add_argument("--license", help="license, with its name on the hub, e.g. apache-2.0")
-    parser.add_argument("--message", help="message of the commit")
-    return parser
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock, lock, new_folder, sweeping
+from laconic.experiments.command_line.arguments import expand_home
 from laconic.experiments.command_line.interrupt import received
 from laconic.experiments.command_line.mistakes import (
     compose_keys,
@@ -43,7 +44,7 @@ from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
-from laconic.experiments.command_line.surroundings import find_problem
+from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.targets import accept_hidden, settle
 from laconic.learners.distributed import launcher
 
@@ -102,6 +103,7 @@ def _run(
     main: Callable[[DictConfig], Any], config_name: str, config_path: str, several: bool
 ) -> None:
     """Run under Hydra; exit with a code unless the program succeeds."""
+    replace_unprintable()
     received.clear()
     variables = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
     with_traceback = any(os.environ.get(name) == "1" for name in variables)
@@ -120,10 +122,11 @@ def _run(
     if launcher.rank() > 0:
         # Only the main process prints, and only its Hydra writes into the run folder.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
-        sys.stdout = open(os.devnull, "w")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
-        sys.argv[1:] = flags_last(accept_hidden(spell_out(sys.argv[1:], config_name)))
+        typed = expand_home(sys.argv[1:])
+        sys.argv[1:] = flags_last(accept_hidden(spell_out(typed, config_name)))
         offer_environments(sys.argv[1:], CONF)
         with _errors_raised():
             launch(_job(main, with_traceback))()
@@ -190,6 +193,8 @@ def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[D
 
 def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bool) -> Any:
     """Run one job; in a sweep, record its failure and let the other jobs run."""
+    # A launcher may start this job in a process of its own.
+    replace_unprintable()
     sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)

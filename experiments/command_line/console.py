@@ -12,11 +12,16 @@ from typing import Any
 import laconic
 from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.programs import Program
-from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
+from laconic.experiments.command_line.surroundings import (
+    find_memory_limit,
+    find_problem,
+    replace_unprintable,
+)
 
 
 def main() -> None:
     """Run the program that the first argument names; without one, list them."""
+    replace_unprintable()
     typed, *rest = sys.argv[1:] or ["--help"]
     name = typed.replace("_", "-")
     if typed in ("-h", "--help"):

@@ -1,4 +1,7 @@
-"""Check the needs of every program before its imports: a name, a folder, docstrings, memory."""
+"""Check the needs of every program before its imports: a name, a folder, docstrings, memory.
+
+It imports nothing slow, and nothing that reads the working folder.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,22 @@ import re
 import resource
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
+from io import TextIOWrapper
 
 LEAST_SPACE = 2**30
 """Bytes of address space that are too few for the smallest policy, which takes 1.1 GiB."""
 _NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(?:not|'t) allocate|can't start new thread")
+
+
+def replace_unprintable() -> None:
+    """Let the output show `?` for a character that its encoding lacks, in place of an error.
+
+    A terminal or a pipe may take ASCII or a code page of Windows alone, and an error there would
+    come after the run. A notebook's output has no encoding.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def find_problem() -> str | None:

@@ -22,6 +22,7 @@ from pettingzoo import AECEnv
 from laconic.envs.checks import check_agents
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
+from laconic.experiments.command_line.arguments import expand_settings
 from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
@@ -94,6 +95,7 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     Raises:
         SettingError: a group was deleted (`~env`), and no class took its place.
     """
+    expand_settings(cfg)
     _check_groups(cfg, overrides)
     typed = typed_keys(overrides)
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))

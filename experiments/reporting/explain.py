@@ -2,37 +2,36 @@
 
     laconic explain outputs/mine step=20
 
-Takes the group of `groups.jsonl` with the nearest step (without `step`, the last group). Prints for
-each agent and episode the task part T, the cost C of its tokens, the charge factor w, the compared
-value X = T - w C, the center and the scale of the comparison, and the advantage
-A = (X - center) / scale.
+Takes the group of `groups.jsonl` with that step (without `step`, the last group); if there is none,
+the nearest one, with a note. Prints for each agent and episode the task part T, the cost C of its
+tokens, the charge factor w, the compared value X = T - w C, the center and the scale of the
+comparison, and the advantage A = (X - center) / scale.
 """
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from laconic.experiments.command_line.arguments import Argument, read_arguments
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.run_folder.group_log import nearest
 
+ARGUMENTS = {
+    "run": Argument("a run folder", Path, placed=True, needed=True),
+    "step": Argument("training step; default: the last", int, placed=True),
+}
 COLUMNS = ("episode", "solved", "tokens", "T", "C", "w", "X", "center", "scale", "A")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Explain a group of the run that the command line names."""
-    parser = argparse.ArgumentParser(prog="laconic explain", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("step", nargs="?", help="training step, step=N; default: the last")
-    options = parser.parse_args(arguments)
+    options = read_arguments("explain", __doc__, arguments, ARGUMENTS)
     try:
-        step = step_of(options.step)
-        lines = list(show(group_of(options.run, step)))
+        row = group_of(options.run, options.step)
+        lines = [*_note(row["step"], options.step), *show(row)]
     except (KeyError, IndexError, TypeError, AttributeError):
         complain(
             f"error: {str(options.run / 'groups.jsonl')!r} does not hold groups as this version of"
@@ -43,20 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         complain(f"error: {error}")
         sys.exit(1)
     say("\n".join(lines))
-
-
-def step_of(text: str | None) -> int | None:
-    """Read `step=20`, or a plain number.
-
-    Raises:
-        ValueError: the text has another form.
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"(?:step=)?(\d+)", text)
-    if not match:
-        raise ValueError(f"expected step=<number>, e.g. step=20; got {text!r}")
-    return int(match[1])
 
 
 def group_of(folder: Path, step: int | None) -> dict[str, Any]:
@@ -74,6 +59,12 @@ def group_of(folder: Path, step: int | None) -> dict[str, Any]:
             " groups (learner=gspo) writes one in its first update and in every tenth update"
         )
     return row
+
+
+def _note(found: int, wanted: int | None) -> Iterator[str]:
+    """Yield a line if the group is of another step than the wanted one."""
+    if wanted not in (None, found):
+        yield f"note: no group was recorded at step {wanted}; this is the nearest one"
 
 
 def show(row: Mapping[str, Any]) -> Iterator[str]:

@@ -25,10 +25,11 @@ from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock, lock, new_folder
+from laconic.experiments.command_line.arguments import expand_home
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
-from laconic.experiments.command_line.surroundings import find_problem
+from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import accept_hidden, settle
 from laconic.experiments.command_line.trust import GROUPS, check_settings
@@ -79,9 +80,11 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
         raise SettingError(problem)
     from laconic.experiments.train import main
 
+    replace_unprintable()
     clock.restart()
-    accepted = accept_hidden([*overrides, *spelled(settings)])
+    accepted = accept_hidden(expand_home([*overrides, *spelled(settings)]))
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
+    path = path.expanduser()
     with _errors_in_python(), _hydra_job("train", accepted, path.absolute()) as cfg:
         try:
             main(cfg)
@@ -96,7 +99,8 @@ def compose(*overrides: str, program: str = "train", **settings: Any) -> DictCon
     Raises:
         SettingError: a setting does not exist.
     """
-    return _composed(program, accept_hidden([*overrides, *spelled(settings)]), whole=False)
+    accepted = accept_hidden(expand_home([*overrides, *spelled(settings)]))
+    return _composed(program, accepted, whole=False)
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,13 @@ class Run:
     """True to let `play` build classes of other packages that the folder names."""
 
     def __post_init__(self) -> None:
-        """Check that the folder holds a run.
+        """Find the folder, and check that it holds a run.
 
         Raises:
             SettingError: it holds none.
         """
-        if not is_run(Path(self.folder).expanduser()):
+        object.__setattr__(self, "folder", Path(self.folder).expanduser())
+        if not is_run(self.folder):
             raise SettingError(
                 f"Run({str(self.folder)!r}): there is no run; expected the folder of a training,"
                 " with config.yaml in it"

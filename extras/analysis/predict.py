@@ -19,7 +19,6 @@ Printed are the measures, and of each team the predicted and the measured accura
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -30,6 +29,7 @@ from pathlib import Path
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting.sweep import find_runs, is_run
 from laconic.experiments.reporting.words import NOTHING, level, text_table
@@ -37,6 +37,12 @@ from laconic.experiments.run_folder.folder import strict, write_atomically
 from laconic.extras.analysis.prediction import Played, Prediction, interval, predict, read
 
 FILE = "prediction.json"
+ARGUMENTS = {
+    "runs": Argument(
+        "folders of evaluations, or of sweeps", Path, placed=True, needed=True, many=True
+    ),
+    "shared": Argument("probability that votes are shared; default: measured", float),
+}
 
 
 def show(evaluations: Sequence[Played], predictions: Sequence[Prediction]) -> None:
@@ -95,17 +101,9 @@ def list_evaluations(names: Sequence[Path]) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Predict the teams in the folders that the command line names."""
-    parser = argparse.ArgumentParser(prog="laconic predict", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "folders", type=Path, nargs="+", help="folders of evaluations, or of sweeps"
-    )
-    parser.add_argument(
-        "--shared", type=float, help="probability that votes are shared; default: measured"
-    )
-    options = parser.parse_args(arguments)
+    options = read_arguments("predict", __doc__, arguments, ARGUMENTS)
     try:
-        evaluations = [read(folder) for folder in list_evaluations(options.folders)]
+        evaluations = [read(folder) for folder in list_evaluations(options.runs)]
         predictions = predict(evaluations, options.shared)
         for team in predictions:
             row = {**strict(asdict(team)), "inside": team.inside}

@@ -316,7 +316,7 @@ def predict(evaluations: Sequence[Played], shared: float | None = None) -> list[
     Raises:
         SettingError: an evaluation is missing, or there is no team.
     """
-    number("--shared", shared, lowest=0, highest=1, optional=True)
+    number("shared", shared, lowest=0, highest=1, optional=True)
     check_same(evaluations)
     teams = [played for played in evaluations if played.shape is not None]
     if not teams:
@@ -337,7 +337,7 @@ def _predict(team: Played, evaluations: Sequence[Played], shared: float | None) 
         raise SettingError(
             f"expected several plays of each task, for the correlation of errors;"
             f" {str(voter.folder)!r} has one. Set evaluation.samples=4 and evaluation.greedy=false,"
-            " or pass --shared <number from 0 to 1>"
+            " or pass shared=<number from 0 to 1>"
         )
     gamma = fidelity(team, evaluations) if team.shape.passed else np.ones_like(voter.bias)
     samples = [

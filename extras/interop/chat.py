@@ -20,7 +20,6 @@ from an evaluation, and `laconic import` makes an evaluation's `episodes.jsonl` 
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -32,6 +31,7 @@ from typing import Any
 import yaml
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.run_folder.folder import RunFolder, read_rows, strict, write_atomically
 from laconic.experiments.run_folder.foreign import read_config
@@ -236,11 +236,11 @@ def _number(value: Any) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make an evaluation's episodes of the file on the command line."""
-    parser = argparse.ArgumentParser(prog="laconic import", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", type=Path, help="chat JSON Lines of laconic export")
-    parser.add_argument("folder", type=Path, help="new folder for episodes.jsonl")
-    options = parser.parse_args(arguments)
+    wanted = {
+        "file": Argument("chat JSON Lines of laconic export", Path, placed=True, needed=True),
+        "folder": Argument("new folder for episodes.jsonl", Path, placed=True, needed=True),
+    }
+    options = read_arguments("import", __doc__, arguments, wanted)
     try:
         count = write_evaluation(options.folder, read_chat(options.file))
     except SettingError as error:

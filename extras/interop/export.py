@@ -2,7 +2,7 @@
 
     laconic evaluate evaluation.tokens=true hydra.run.dir=outputs/mine
     laconic export outputs/mine
-    laconic export outputs/mine --format trace
+    laconic export outputs/mine format=trace
 
 `chat` is chat JSON Lines (`laconic.extras.interop.chat`), one conversation a line; `laconic import`
 reads it back without a loss. `trace` is one orchestration trace a line, in the schema of arXiv
@@ -11,13 +11,13 @@ reads it back without a loss. `trace` is one orchestration trace a line, in the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.extras.interop.chat import recorded_episodes, write_chat
@@ -25,19 +25,21 @@ from laconic.extras.interop.traces import trace
 from laconic.learners.commands import command
 
 FORMATS = ("chat", "trace")
+ARGUMENTS = {
+    "run": Argument("folder of an evaluation", Path, placed=True, needed=True),
+    "format": Argument("chat or trace; default: chat", default="chat"),
+    "to": Argument("file; default: <format>.jsonl in the folder", Path),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Export the evaluation that the command line names."""
-    parser = argparse.ArgumentParser(prog="laconic export", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", type=Path, help="folder of an evaluation")
-    parser.add_argument("--format", choices=FORMATS, default="chat", help="default: chat")
-    parser.add_argument("--to", type=Path, help="file; default: <format>.jsonl in the folder")
-    options = parser.parse_args(arguments)
-    path = options.to or options.folder / f"{options.format}.jsonl"
+    options = read_arguments("export", __doc__, arguments, ARGUMENTS)
+    if options.format not in FORMATS:
+        refuse(f"expected format={' or format='.join(FORMATS)}; got format={options.format}")
+    path = options.to or options.run / f"{options.format}.jsonl"
     try:
-        episodes = recorded_episodes(options.folder)
+        episodes = recorded_episodes(options.run)
         if options.format == "chat":
             count = write_chat(path, episodes)
         else:

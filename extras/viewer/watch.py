@@ -16,13 +16,13 @@ about the same step. New episodes appear as the run writes them. It needs `textu
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from laconic.envs.errors import install
+from laconic.experiments.command_line.arguments import Argument, read_arguments
 from laconic.experiments.command_line.say import complain
 
 NEEDED = f"laconic watch needs the package textual; install it with: {install('watch')}"
@@ -30,10 +30,8 @@ NEEDED = f"laconic watch needs the package textual; install it with: {install('w
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Watch the run that the command line names."""
-    parser = argparse.ArgumentParser(prog="laconic watch", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", type=Path, help="run folder; the run need not have started")
-    folder = parser.parse_args(arguments).run
+    run = Argument("run folder; the run need not have started", Path, placed=True, needed=True)
+    folder = read_arguments("watch", __doc__, arguments, {"run": run}).run
     if problem := _problem(folder):
         complain(f"error: {problem}")
         sys.exit(1)

@@ -182,11 +182,10 @@ ARGUMENTS = {
         "fan_in",
         "depth",
         "fidelity",
-        "shared",
         "votes",
         "message",
         "window",
-        "--shared",
+        "shared",
         "smallest",
     ),
 }

@@ -10,17 +10,17 @@ import pytest
 from laconic.experiments import share
 
 
-@pytest.mark.parametrize("arguments", [[], ["me/team", "--folder", "x"]])
+@pytest.mark.parametrize("arguments", [[], ["me/team", "folder=x"]])
 def test_a_repository_or_a_folder_is_named_and_not_both(capsys, arguments):
     with pytest.raises(SystemExit) as end:
         share.main(["run", *arguments])
     assert end.value.code == 2
-    assert "expected a repository (<owner>/<name>) or --folder" in capsys.readouterr().err
+    assert "expected a repository (<owner>/<name>) or folder=" in capsys.readouterr().err
 
 
 def test_a_folder_without_policies_is_refused_in_words(capsys, tmp_path):
     with pytest.raises(SystemExit) as end:
-        share.main([str(tmp_path), "--folder", str(tmp_path / "new")])
+        share.main([str(tmp_path), f"folder={tmp_path / 'new'}"])
     message = capsys.readouterr().err
     assert end.value.code == 1 and not (tmp_path / "new").exists()
     assert message.startswith("error: ") and "has no policies with a team.json" in message
@@ -39,7 +39,7 @@ def test_by_default_a_repository_is_private_and_its_commit_named_after_the_run(
     monkeypatch.setattr(share, "push", push)
     run = str(tmp_path / "mine")
     share.main([run, "me/team"])
-    share.main([run, "me/team", "--public", "--message", "words"])
+    share.main([run, "me/team", "public=true", "message=words"])
     assert sent == [("me/team", True, "Policies of mine"), ("me/team", False, "words")]
     assert capsys.readouterr().out == "sent: https://hub/commit\n" * 2
 

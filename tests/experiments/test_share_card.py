@@ -109,8 +109,8 @@ def test_unsuitable_folders_are_refused_in_one_line(adapters, tmp_path, capsys):
     for arguments, words in [
         ([str(tmp_path)], "expected a repository"),
         ([str(tmp_path), "me/team"], "has no policies"),
-        ([str(adapters), "--folder", str(tmp_path)], "exists already"),
-        ([str(adapters), "--folder", str(tmp_path / "new")], "pass --base"),
+        ([str(adapters), f"folder={tmp_path}"], "exists already"),
+        ([str(adapters), f"folder={tmp_path / 'new'}"], "pass base="),
     ]:
         with pytest.raises(SystemExit):
             main(arguments)

@@ -169,7 +169,7 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
         SplitError: the folder has no file of that split.
         SourceError: there is no such source.
     """
-    path = Path(source)
+    path = Path(source).expanduser()
     if not path.exists():
         raise SourceError(
             f"{path}: no such file or folder.{_near(path.name, _names_in(path.parent))}"
@@ -360,7 +360,7 @@ def _object(row: object, where: str, advice: str = "") -> Row:
 
 def _document(source: str | Path, split: Split, documents: Documents) -> Path | None:
     """Return the JSON document that a source is or holds; None where `rows` reads the source."""
-    path = Path(source)
+    path = Path(source).expanduser()
     if str(source).startswith(HUB) or not path.is_dir():
         return path if path.suffix == ".json" and path.exists() else None
     if jsonl(path, str(FILES.get(split))):

@@ -59,7 +59,7 @@ def test_errors_about_a_folder_are_text(run, tmp_path, capsys):
         assert outcome.code != 0 and outcome.err.startswith("error: ")
         assert _is_harmless(outcome.out + outcome.err)
     for program in (share.main, report.main):
-        arguments = [str(folder), "--folder", "x"] if program is share.main else [f"{folder}x"]
+        arguments = [str(folder), "folder=x"] if program is share.main else [f"{folder}x"]
         with pytest.raises(SystemExit):
             program(arguments)
         assert _is_harmless(capsys.readouterr().err.replace("\r", "\n"))

@@ -66,6 +66,31 @@ def test_a_limit_on_memory_is_named_as_the_cause(tmp_path, gibibytes):
     assert ended.stderr.startswith(f"error: this process may use {gibibytes} GiB of address space")
 
 
+@pytest.mark.parametrize("module", ["laconic", "laconic.experiments.evaluate"])
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "cp1252"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=str,
+)
+def test_a_character_that_the_output_lacks_is_replaced(tmp_path, module, environment):
+    program = ["evaluate"] if module == "laconic" else []
+    # Hydra prints the configuration, and reads the escape in a yaml of the user.
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "mine.yaml").write_text('words: "a \\u2192 b"\n')
+    ended = subprocess.run(
+        [sys.executable, "-m", module, *program, "--cfg", "job", "-cd", ".", "agent=mine"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+        capture_output=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert b"words: a ? b" in ended.stdout
+
+
 CAUSES = """
 import resource
 from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem

@@ -118,11 +118,11 @@ def test_a_linked_secret_is_not_shared(trained, tmp_path, capsys):
     for name in ("notes.txt", "solver"):
         (folder / "policy" / name).symlink_to(tmp_path / "secret")
         with pytest.raises(SystemExit) as end:
-            share.main([str(folder), "--folder", str(tmp_path / "shared")])
+            share.main([str(folder), f"folder={tmp_path / 'shared'}"])
         assert end.value.code == 1 and not (tmp_path / "shared").exists()
         assert f"{name!r} is a link to" in capsys.readouterr().err
         (folder / "policy" / name).unlink()
-    share.main([str(folder), "--folder", str(tmp_path / "shared")])
+    share.main([str(folder), f"folder={tmp_path / 'shared'}"])
     assert (tmp_path / "shared" / "model.safetensors").is_file()
 
 

@@ -52,7 +52,7 @@ def test_a_tree_and_a_ballot_are_predicted(evaluated, capsys):
 
 def test_the_correlation_can_be_typed(evaluated, capsys):
     folders = [str(evaluated / name) for name in ("alone", "ballot")]
-    main([*folders, "--shared", "1"])
+    main([*folders, "shared=1"])
     row = json.loads((evaluated / "ballot" / "prediction.json").read_text())
     # Three votes that are always the same are one vote.
     assert row["predicted"]["mean"] == pytest.approx(row["voter"]["mean"])

@@ -188,5 +188,5 @@ def test_what_is_missing_is_named(evaluations, expected):
 
 
 def test_a_typed_probability_is_checked():
-    with pytest.raises(SettingError, match="--shared must be"):
+    with pytest.raises(SettingError, match="shared must be"):
         predict([played([1, 0]), _ballot()], shared=1.5)

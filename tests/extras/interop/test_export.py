@@ -21,7 +21,7 @@ def played(run, small, tmp_path_factory):
 
 
 def test_an_evaluation_comes_back_byte_for_byte(played, tmp_path, capsys) -> None:
-    export.main([str(played), "--to", str(tmp_path / "chat.jsonl")])
+    export.main([str(played), f"to={tmp_path / 'chat.jsonl'}"])
     # Four agents speak in each of three episodes.
     assert "3 episodes, 12 lines" in capsys.readouterr().out
     chat.main([str(tmp_path / "chat.jsonl"), str(tmp_path / "back")])
@@ -37,7 +37,7 @@ def test_an_evaluation_comes_back_byte_for_byte(played, tmp_path, capsys) -> Non
 
 
 def test_traces_are_one_a_line(played, capsys) -> None:
-    export.main([str(played), "--format", "trace"])
+    export.main([str(played), "format=trace"])
     lines = (played / "trace.jsonl").read_text().splitlines()
     assert len(lines) == 3 and json.loads(lines[0])["system"] == "laconic"
 
