@@ -273,7 +273,8 @@ def _load(benchmark: Benchmark, source: str, split: Split, settings: _Frozen) ->
         hash(settings)
     except TypeError:
         return benchmark.load(source, split, **dict(settings))
-    return _loaded(benchmark, source, split, settings, _stamp(Path(source)))
+    stamp = _stamp(Path(source).expanduser())
+    return _loaded(benchmark, source, split, settings, stamp)
 
 
 @lru_cache(maxsize=8)

@@ -46,6 +46,9 @@ PLUGINS = {
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
 _FULL_KEY = re.compile(r"full_key: (\S+)")
 _NO_KEY = re.compile(r"Could not (?:override '([^']+)'\.\nTo|delete from config\. '([^']+)' does)")
+_SEVERAL = re.compile(
+    r"(Ambiguous value for argument|Sweep parameters) '(.*)'(?:\s+1\. | requires --multirun)", re.S
+)
 _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _KEYWORD = re.compile(r"unexpected keyword argument '([^']+)'")
 _NO_MEMBER = re.compile(r"Are you sure that '([^']+)' is .* '([^']+)'\?")
@@ -75,6 +78,10 @@ def describe(
         return f"cannot read the override {error.override!r}: {advice}"
     if match := _NO_KEY.search(str(error)):
         return unknown_key(match[1] or match[2], known_keys(), can_be_added=match[1] is not None)
+    if match := _SEVERAL.search(str(error)):
+        name, _, values = match[2].partition("=")
+        as_list = f", or write {name}=[{values}] for a list" if match[1][0] == "A" else ""
+        return f"expected one value; got {match[2]!r}: add -m to sweep over the values{as_list}"
     for cause in chain:
         if isinstance(cause, MissingMandatoryValue) and key:
             return f"{key} has no value; pass {key}=<value>"

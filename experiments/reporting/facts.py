@@ -59,7 +59,7 @@ def facts_of_all(runs: Sequence[Run]) -> dict[str, str]:
         values = list(dict.fromkeys(about[name] for about in per_run if name in about))
         rest = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
         merged[name] = ", ".join(values[:_MOST]) + rest
-    # The jobs of a sweep share one command, and the list of runs shows their overrides.
+    # Each run has a command of its own, and the list of runs shows its overrides.
     merged.pop("command", None)
     if "duration" in merged:
         merged["duration"] = f"{duration(sum(run.seconds for run in runs))} in all"

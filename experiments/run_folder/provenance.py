@@ -16,6 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+
 import laconic
 from laconic.envs.errors import SettingError
 from laconic.learners.untrusted_files import read_json
@@ -30,14 +33,13 @@ def describe_process() -> dict[str, Any]:
     """Return the entry of this process as it begins."""
     import torch
 
-    name = Path(sys.argv[0]).name
     return {
         "format": FORMAT,
         "version": laconic.__version__,
         "commit": commit(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "command": " ".join([name, shlex.join(sys.argv[1:])]).strip(),
+        "command": _command(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seconds": 0.0,
         "device": device(),
@@ -101,6 +103,16 @@ def device() -> str:
     if torch.cuda.is_available():
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
     return f"cpu ({platform.machine()}, {os.cpu_count()} cores)"
+
+
+def _command() -> str:
+    """Return the command of this process; of a job of a sweep, the one that makes its run alone."""
+    job = HydraConfig.get() if HydraConfig.initialized() else None
+    if job is not None and job.mode == RunMode.MULTIRUN:
+        # The process has the words of the whole sweep, or those of the launcher that started it.
+        program = str(job.job.config_name).replace("_", "-")
+        return shlex.join(["laconic", program, *job.overrides.task])
+    return " ".join([Path(sys.argv[0]).name, shlex.join(sys.argv[1:])]).strip()
 
 
 def _git(*arguments: str) -> str:

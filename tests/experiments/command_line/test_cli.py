@@ -120,7 +120,10 @@ def test_help_and_the_composed_config_are_shown_as_in_hydra(run):
         (["-m", "env.prise=range(1,3)"], "unknown config key 'env.prise'."),
         (["seed=["], "cannot read the override 'seed=['"),
         (["seed"], "cannot read the override 'seed'"),
-        (["seed=1,2"], "Ambiguous value for argument 'seed=1,2' 1. To use it as a list"),
+        (["seed=1,2"], "expected one value; got 'seed=1,2': add -m to sweep over the values, or"),
+        (["env=math,gsm8k"], "expected one value; got 'env=math,gsm8k': add -m to sweep"),
+        (["+x.y='a,b',c"], "expected one value; got \"+x.y='a,b',c\": add -m to sweep"),
+        (["seed=range(1,3)"], "expected one value; got 'seed=range(1,3)': add -m to sweep"),
         (["-m", "--cfg", "job"], "Only one of --"),
     ],
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 
 import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import OmegaConf
 from places import ROOT
 
 import laconic
@@ -22,6 +26,17 @@ def test_an_entry_names_version_commit_command_start_and_device(monkeypatch):
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$", entry["started"])
     assert entry["torch"] == torch.__version__ and entry["seconds"] == 0.0
     assert torch.cuda.is_available() or entry["device"].startswith("cpu (")
+
+
+def test_a_job_of_a_sweep_has_a_command_of_its_own(monkeypatch):
+    # The process has the words of the whole sweep; a launcher's own process has others.
+    monkeypatch.setattr(sys, "argv", ["laconic", "-m", "seed=0,1", "hydra.sweep.dir=x"])
+    job = {"mode": RunMode.MULTIRUN, "job": {"config_name": "measure_speed"}}
+    job["overrides"] = {"task": ["seed=1", "agent.model='a b'"]}
+    monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+    monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create(job))
+    words = shlex.split(provenance.describe_process()["command"])
+    assert words == ["laconic", "measure-speed", "seed=1", "agent.model='a b'"]
 
 
 def test_the_commit_is_that_of_the_clone_and_of_no_other_repository(monkeypatch, tmp_path):
