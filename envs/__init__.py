@@ -32,6 +32,7 @@ from laconic.envs.families.common.sources import held_out
 from laconic.envs.registry import Factory, find, names, register
 from laconic.envs.task import Benchmark, PromptedTask, Score, Split, Task
 from laconic.envs.worlds import World, WorldEnv
+from laconic.records import explain
 
 __all__ = [
     "Benchmark",
@@ -50,6 +51,8 @@ __all__ = [
     "names",
     "register",
 ]
+
+explain((Budget, Channel, Fault, Reward, Score, Task))
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096

@@ -10,6 +10,8 @@ if __name__ == "learners":
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from laconic.records import explain
+
 if TYPE_CHECKING:
     from laconic.learners.advantages.credit import Credits, credit
     from laconic.learners.advantages.group import Advantages, Estimator, Key
@@ -110,5 +112,12 @@ def __getattr__(name: str) -> Any:
     """Load the module of a public name when it is first used, so that the import stays light."""
     for module, names in _NAMES.items():
         if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            thing = getattr(import_module(f"{__name__}.{module}"), name)
+            explain([thing])
+            return thing
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names too, which are not loaded yet."""
+    return sorted({*globals(), *__all__})

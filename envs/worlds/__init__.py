@@ -19,6 +19,7 @@ from laconic.envs.worlds.base import (
     split_act,
 )
 from laconic.envs.worlds.environment import WorldEnv
+from laconic.records import explain
 
 __all__ = [
     "RandomPlay",
@@ -32,6 +33,8 @@ __all__ = [
     "split_act",
     "world",
 ]
+
+explain((RandomPlay, TeacherStyle, TurnView))
 
 _WORLDS = {
     "boxnet": ("boxnet", "BoxNet"),

@@ -11,6 +11,7 @@ from laconic.envs.wrappers.interfaces import Oracle, SingleAgent, Teammate, sile
 from laconic.envs.wrappers.mixture import Mixture
 from laconic.envs.wrappers.numeric import Menu, vocabulary
 from laconic.envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
+from laconic.records import explain
 
 __all__ = [
     "BYTES",
@@ -27,3 +28,5 @@ __all__ = [
     "turn_based",
     "vocabulary",
 ]
+
+explain((Codec, Menu))

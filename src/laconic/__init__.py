@@ -24,11 +24,19 @@ def __getattr__(name: str) -> Any:
     """Load what trains when it is asked for, so that environments alone need no torch."""
     if name in __all__:
         from laconic.experiments.session import session
+        from laconic.records import explain
 
-        return getattr(session, name)
+        thing = getattr(session, name)
+        explain([thing])
+        return thing
     if name == "__version__":
         return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names too, which are not loaded yet."""
+    return sorted({*globals(), *__all__})
 
 
 def _version() -> str:

@@ -9,11 +9,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from places import ROOT
+
+import laconic.envs
 
 PAGE = ROOT / "docs" / "api" / "index.md"
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
@@ -141,3 +144,37 @@ def test_a_private_name_in_an_example_is_noticed():
         ("laconic.learners", "training"),
     ]
     assert sum(1 for page in [*PAGES, *NOTEBOOKS] if "laconic import" in page.read_text()) > 15
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_completion_offers_what_is_loaded_late(module):
+    assert {*PUBLIC[module]} <= {*dir(import_module(module))}
+
+
+EXPLAINED = (*LAZY, "laconic.envs", "laconic.envs.worlds", "laconic.envs.wrappers")
+
+
+@pytest.mark.parametrize("module", EXPLAINED)
+def test_help_explains_every_field_of_a_record(module):
+    things = [getattr(import_module(module), name) for name in PUBLIC[module]]
+    records = [each for each in things if isinstance(each, type) and is_dataclass(each)]
+    # A private field, and one that the constructor does not take, is nothing to set.
+    unexplained = [
+        (record.__name__, field.name)
+        for record in records
+        for field in fields(record)
+        if field.init and not field.name.startswith("_")
+        if f"    {field.name}: " not in str(record.__doc__).partition("\nAttributes:\n")[2]
+    ]
+    assert records and unexplained == []
+
+
+def test_the_text_of_a_field_is_that_below_it():
+    lines = str(laconic.envs.Budget.__doc__).splitlines()
+    assert lines[:4] == [
+        "Caps on messages and thoughts, in tokens; None is no cap.",
+        "",
+        "Attributes:",
+        "    message: Tokens of one message.",
+    ]
+    assert laconic.envs.Budget().__doc__ == laconic.envs.Budget.__doc__
