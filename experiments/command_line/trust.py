@@ -70,10 +70,7 @@ TAKEN = (
     *(f"learner.{name}" for name in ("credit", "unit", "sharing", "whiten", "balance_silence")),
     *(f"learner.{name}" for name in ("warmup_updates", "decay", "decay_updates", "seed")),
     *(f"learner.{name}" for name in ("minibatches", "microbatch_tokens", "max_grad_norm")),
-    *(
-        f"learner.{name}"
-        for name in ("charge_power", "charge_when", "mask_truncated", "gamma", "gae_lambda")
-    ),
+    *(f"learner.{name}" for name in ("charge_power", "mask_truncated", "gamma", "gae_lambda")),
     *("learner.follow_up", "learner.mix", "learner.center"),
     *("learner.correction", "learner.correction_low", "learner.correction_high"),
     "learner.collect.teacher.*",

@@ -40,6 +40,33 @@ def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection
         whole(key, OmegaConf.select(cfg, key), bound, optional=key in optional)
 
 
+def check_discounts(cfg: DictConfig) -> None:
+    """Check that a team that fails is charged less in one way only.
+
+    Two of them together charge by a power of the pass rate that no one chose.
+
+    Raises:
+        SettingError: names the settings and what each is set to without its discount.
+    """
+    power = OmegaConf.select(cfg, "learner.charge_power", default=0)
+    follows = str(OmegaConf.select(cfg, "learner.price._target_", default="")).split(".")[-1]
+    discounts = {
+        f"learner.charge_power={power}": ("learner.charge_power=0", bool(power)),
+        "learner/price=pass_rate": ("learner/price=fixed", follows == "PassRate"),
+        "env.reward.when=solved": (
+            "env.reward.when=always",
+            OmegaConf.select(cfg, "env.reward.when") == "solved",
+        ),
+    }
+    acting = {name: without for name, (without, acts) in discounts.items() if acts}
+    if len(acting) > 1:
+        raise SettingError(
+            "expected one setting that charges a team less while it fails; got"
+            f" {' and '.join(acting)}, which together charge twice for failing: keep one of them,"
+            f" and set {' or '.join(acting.values())}"
+        )
+
+
 def check_train(cfg: DictConfig, processes: int = 1) -> None:
     """Check the counts of a training by this number of processes.
 
@@ -55,12 +82,7 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
     )
     number("train.minutes", cfg.train.minutes, above=0, optional=True)
     names_of(cfg.sweep_metric)
-    power = OmegaConf.select(cfg, "learner.charge_power", default=0)
-    if power and OmegaConf.select(cfg, "env.reward.when") == "solved":
-        raise SettingError(
-            "env.reward.when=solved and learner.charge_power above 0 discount failures twice; got"
-            f" learner.charge_power={power}: set learner.charge_power=0, or env.reward.when=always"
-        )
+    check_discounts(cfg)
     split = OmegaConf.select(cfg, "env.information") == "split"
     if split and OmegaConf.select(cfg, "learner.follow_up") == "outcome":
         raise SettingError(

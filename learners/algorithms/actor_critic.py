@@ -18,14 +18,14 @@ rollout. The ratio and its clipping act from the second minibatch on, as in
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from laconic.envs.checks import choice, number
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit
 from laconic.learners.advantages.gae import gae
@@ -72,7 +72,11 @@ class Trajectory:
 
 
 class ActorCriticLearner(PolicyLearner):
-    """PPO whose advantages come from a critic and generalized advantage estimation."""
+    """PPO whose advantages come from a critic and generalized advantage estimation.
+
+    A critic cannot know the pass rate of a group, by which `GroupLearner` weighs costs;
+    `learner/price=pass_rate` replaces it.
+    """
 
     def __init__(
         self,
@@ -80,7 +84,6 @@ class ActorCriticLearner(PolicyLearner):
         optimizer: MakeOptimizer,
         *,
         critic: MakeCritic = Critic,
-        charge_when: Literal["solved", "always"] = "solved",
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
         objective: Objective | None = None,
@@ -93,8 +96,6 @@ class ActorCriticLearner(PolicyLearner):
             policies: see `PolicyLearner`.
             optimizer: see `PolicyLearner`.
             critic: makes the critic.
-            charge_when: episodes whose costs are charged. A critic cannot know the pass rate of a
-                group, by which `GroupLearner` weighs costs; `learner/price=pass_rate` replaces it.
             gamma: discount of a reward per further reply of the agent, 0 to 1.
             gae_lambda: weight of rewards over the critic, 0 to 1.
             objective: loss of the policies; None: that of `PPO`.
@@ -104,7 +105,6 @@ class ActorCriticLearner(PolicyLearner):
         Raises:
             SettingError: a setting is out of range, or the credit already includes later rounds.
         """
-        self._charge_when = choice("learner.charge_when", charge_when, ("solved", "always"))
         self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
         self._lambda: float = number("learner.gae_lambda", gae_lambda, lowest=0, highest=1)
         super().__init__(
@@ -130,8 +130,6 @@ class ActorCriticLearner(PolicyLearner):
 
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         episodes = [episode for group in groups for episode in group.episodes]
-        if self._charge_when == "solved":
-            episodes = [replace(episode, when="solved") for episode in episodes]
         trajectories = [
             trajectory
             for index, episode in enumerate(episodes)

@@ -14,7 +14,7 @@ def test_two_steps_are_logged_and_a_longer_run_goes_on_from_them(
 ):
     shared = [setting for setting in small if "charge_power" not in setting]
     # A team that solves nothing learns from what its words cost.
-    charged = ["learner.charge_when=always", "learner/price=fixed"]
+    charged = ["learner/price=fixed"]
     chosen = [*shared, f"learner={learner}", *charged, "logger=none", "train.evaluate_every=null"]
     folder = tmp_path / "run"
     outcome = run("train", *chosen, "train.steps=2", f"hydra.run.dir={folder}")

@@ -100,7 +100,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     cases["engine"] = ["agent.sharing=lora", "engine=vllm", f"engine.url={engine.url}"]
     cases["rlccf"] = ["experiment=rlccf", "~env.team.helper"]
     for learner in CRITICS:
-        cases[learner] += ["learner.charge_when=always", "learner/price=fixed"]
+        cases[learner] += ["learner/price=fixed"]
     cases["swarm"].append(f"learner.collect.folder={tmp_path}/swarm")
     for name, more in cases.items():
         folder = tmp_path / name

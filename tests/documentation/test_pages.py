@@ -142,3 +142,12 @@ def test_overrides_are_counted_with_and_without_a_sign(command):
         "laconic train -m '~env' +env.x=1 seed=0,1 --config-dir c hydra.run.dir=a hydra.sweep.dir=b"
     )
     assert counted(command(shlex.split(words))) == ["~env", "+env.x=1", "seed=0,1"]
+
+
+def test_every_learner_says_where_it_differs_from_its_authors():
+    table = (ROOT / "docs/learners.md").read_text("utf-8").split("## Where methods differ")[1]
+    rows = [line.split("|")[1] for line in table.split("\n## ")[0].splitlines() if "|" in line]
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    folders = (ROOT / "conf/learner", ROOT / "extras/conf/learner")
+    learners = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    assert named == learners
