@@ -144,10 +144,9 @@ class ChatCodec:
 
         A message ends with an end token, and silence with the last token of the silence word.
         """
-        start = (*self._template.unthought, *self._template.header)
         if message:
-            return (*start, *self._template.encode(message), *self.end_ids[:1])
-        return (*start, *self.tokenizer.encode(self._silence.word, add_special_tokens=False))
+            return (*self._template.reply(message), *self.end_ids[:1])
+        return self._template.silence(self._silence.word)
 
     def quote(self, request: Request, message: str) -> Reply:
         """Return the reply with which this policy would have said a message, cut at its limit.
@@ -259,13 +258,12 @@ class ChatCodec:
         """
         if self._thoughts:
             _, reply_ids, _ = self._thoughts.parts(reply_ids)
-        header = self._template.header
-        if header and tuple(reply_ids[: len(header)]) == header:
-            reply_ids = reply_ids[len(header) :]
         ended = bool(reply_ids) and reply_ids[-1] in self.end_ids
         if ended and reply_ids[-1] != self._silence_id:
             reply_ids = reply_ids[:-1]
-        return self._decode(reply_ids)
+        text, header = self._decode(reply_ids), self._template.header.strip()
+        begun = bool(header) and text.lstrip().startswith(header)
+        return text.lstrip().removeprefix(header) if begun else text
 
     def _decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))

@@ -99,7 +99,7 @@ def test_it_stands_in_the_last_text_before_the_reply_and_no_token_is_made_again(
     longer = with_follow_up(second, "Be #### brief.", policy)
     assert longer is not None
     begin, end = second.generated.index(True), len(longer.token_ids) - len(second.token_ids)
-    asked = len(policy._template._asking)
+    asked = len(policy._template._asking_ids)
     block = policy._template.encode(BLOCK.format("Be #### brief."))
     # Earlier texts, replies and this turn's own text; the follow-up; what asks for the reply; it.
     place = begin - asked

@@ -8,7 +8,11 @@ import random
 import pytest
 from tokenizers import AddedToken
 
-from laconic.learners.agents.template import ChatTemplate, Markers, find_markers
+from laconic.learners.agents.chat import ChatCodec
+from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.template import ChatTemplate
+from laconic.learners.agents.thoughts import Markers, find_markers
+from laconic.learners.interfaces import Request
 
 TURNS = """\
 {%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}%BODY%{{ '<|im_end|>\\n' }}
@@ -80,6 +84,134 @@ def test_they_may_have_any_name(make_tokenizer, pair, special):
     tokenizer = make_tokenizer(template(body), *pair, special=special)
     results = find_markers(tokenizer, {})
     assert (results.begin, results.end) == tuple(tokenizer.convert_tokens_to_ids(list(pair)))
+
+
+# As models write them that have names of their own for the two markers.
+
+CHANNEL = """\
+{%- macro strip(text) %}{% set ns = namespace(said='') %}
+{%- for part in text.split('<channel|>') %}
+{%- set ns.said = ns.said + part.split('<|channel>')[0] %}{% endfor %}{{ ns.said }}{% endmacro %}
+{%- for m in messages %}<|turn>{{ m.role }}
+{{ strip(m.content) if m.role == 'assistant' else m.content }}<turn|>
+{% endfor %}{%- if add_generation_prompt %}<|turn>assistant
+{% if enable_thinking is false %}%EMPTY%{% endif %}{% endif %}"""
+RESPONSE = """\
+{%- for m in messages %}<|START_OF_TURN|>{{ m.role }}
+{%- if m.role == 'assistant' %}
+{%- if m.thinking %}<|START_THINKING|>{{ m.thinking }}<|END_THINKING|>{% endif %}
+{{- '<|START_RESPONSE|>' + m.content + '<|END_RESPONSE|>' }}
+{%- else %}{{ m.content }}{% endif %}<|END_OF_TURN|>{% endfor %}
+{%- if add_generation_prompt %}<|START_OF_TURN|>assistant
+{%- if reasoning is false %}<|START_THINKING|><|END_THINKING|>{% endif %}{% endif %}"""
+BLOCKS = """\
+{%- for m in messages %}<|{{ m.role }}_start|>
+{%- if m.content is string %}{{ m.content }}{% else %}{% for block in m.content.blocks %}
+{%- if block.type == 'thoughts' %}<|inner_prefix|>{{ block.text }}<|inner_suffix|>
+{%- else %}{{ block.text }}{% endif %}{% endfor %}{% endif %}<|{{ m.role }}_end|>{% endfor %}
+{%- if add_generation_prompt %}<|assistant_start|>{% endif %}"""
+TOLD = """\
+{%- set said = 'First [THINK] a draft [/THINK], then answer.' %}
+{%- if messages[0].role == 'system' %}{% set said = messages[0].content %}{% endif %}
+{{- '[SYSTEM]' + said + '[/SYSTEM]' }}{% for m in messages if m.role != 'system' %}
+{{- '[INST]' + m.content + '[/INST]' if m.role == 'user' else m.content + '<|im_end|>' }}
+{%- endfor %}"""
+PARTS = TOLD.replace("First [THINK] a draft [/THINK], then", "Only").replace(
+    "else m.content + ", "else parts(m.content) + "
+)
+PARTS = (
+    """\
+{%- macro parts(content) %}{% if content is string %}{{ content }}{% else %}
+{%- for part in content %}{% if part.type == 'thinking' %}[THINK]{{ part.thinking }}[/THINK]
+{%- else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{% endmacro %}
+"""
+    + PARTS
+)
+SWITCHES = """\
+{%- for m in messages %}{{ '<U>' + m.content if m.role == 'user' else '<A></think>' + m.content
+.split('</think>')[-1] + '<|im_end|>' }}{% endfor %}
+{%- if add_generation_prompt %}<A>{{ '<think>' if thinking else '</think>' }}{% endif %}"""
+MIND = template(ask="<mind>{% if not enable_thinking %}<said>{% endif %}")
+ON, AWAY = {"enable_thinking": True}, {"enable_thinking": False}
+UNASKED = CHANNEL.replace("%EMPTY%", "")
+EMPTY = CHANNEL.replace("%EMPTY%", "<|channel>thought\n<channel|>")
+
+
+@pytest.mark.parametrize(
+    ("chat_template", "pair", "others", "settings", "opened", "offered"),
+    [
+        (EMPTY, "<|channel> <channel|>", "<|turn> <turn|>", ON, False, True),
+        (EMPTY, "<|channel> <channel|>", "<|turn> <turn|>", AWAY, False, False),
+        # The template only drops them, each with its end.
+        (UNASKED, "<|channel> <channel|>", "<|turn> <turn|>", {}, False, True),
+        (
+            RESPONSE,
+            "<|START_THINKING|> <|END_THINKING|>",
+            "<|START_RESPONSE|> <|END_RESPONSE|> <|START_OF_TURN|> <|END_OF_TURN|>",
+            {},
+            False,
+            True,
+        ),
+        (
+            RESPONSE,
+            "<|START_THINKING|> <|END_THINKING|>",
+            "<|START_RESPONSE|> <|END_RESPONSE|> <|START_OF_TURN|> <|END_OF_TURN|>",
+            {"reasoning": False},
+            False,
+            False,
+        ),
+        (
+            BLOCKS,
+            "<|inner_prefix|> <|inner_suffix|>",
+            "<|assistant_start|> <|assistant_end|> <|user_start|> <|user_end|>",
+            {},
+            False,
+            True,
+        ),
+        (TOLD, "[THINK] [/THINK]", "[SYSTEM] [/SYSTEM] [INST] [/INST]", {}, False, True),
+        (PARTS, "[THINK] [/THINK]", "[SYSTEM] [/SYSTEM] [INST] [/INST]", {}, False, True),
+        (SWITCHES, "<think> </think>", "<U> <A>", {}, False, False),
+        (SWITCHES, "<think> </think>", "<U> <A>", {"thinking": True}, True, True),
+        (MIND, "<mind> <said>", "", ON, True, True),
+        (MIND, "<mind> <said>", "", {}, False, False),
+    ],
+)  # fmt: skip
+def test_markers_are_known_by_what_the_template_does(
+    make_tokenizer, make_model, chat_template, pair, others, settings, opened, offered
+):
+    pair = pair.split()
+    tokenizer = make_tokenizer(chat_template, *others.split(), *pair, special=True)
+    begin, end = tokenizer.convert_tokens_to_ids(pair)
+    assert find_markers(tokenizer, settings) == Markers(begin, end, opened, offered)
+    # A reply as the model writes it, and what it is made to say.
+    sampling = SamplingSettings(template=settings)
+    codec = ChatCodec(make_model("qwen3", len(tokenizer)), tokenizer, sampling)
+    thought = f"{'' if opened else pair[0]}3 + 4{pair[1]}\n" if offered else ""
+    ids = (*tokenizer.encode(f"{thought}{codec._template.header}7"), codec.end_ids[0])
+    reply = codec.reply_with(Request("solver_0", "?"), (), ids, (0.0,) * len(ids))
+    assert (reply.thought, reply.message) == ("3 + 4" if offered else "", "7")
+    assert codec.quote(Request("solver_0", "?"), "7").message == "7"
+    assert codec.quote(Request("solver_0", "?"), "").message == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "ask", "settings", "noted"),
+    [
+        # Words that are no tokens of their own.
+        ("{% if m.thinking %}<why>{{ m.thinking }}</why>{% endif %}{{ m.content }}", "", {}, 1),
+        (PLAIN, "{% if enable_thinking %}Think first: {% endif %}", {}, 1),
+        (PLAIN, "", {"enable_thinking": True}, 1),
+        (PLAIN, "", {"enable_thinking": False}, 0),
+        (SHOWS, OFF, {"enable_thinking": True}, 0),
+    ],
+)
+def test_thoughts_that_cannot_be_told_from_messages_are_noted(
+    make_tokenizer, caplog, body, ask, settings, noted
+):
+    tokenizer = make_tokenizer(template(body, ask))
+    tokenizer.name_or_path = f"{body}{ask}{settings}"
+    ChatTemplate(tokenizer, settings), ChatTemplate(tokenizer, settings)
+    assert caplog.text.count("what the model thinks is said, charged and heard") == noted
 
 
 @pytest.mark.parametrize(
@@ -182,8 +314,8 @@ def test_a_text_that_spells_markers_has_none_of_them(make_tokenizer):
 
 
 def test_only_a_reply_that_begins_in_a_thought_has_to_end_it(make_tokenizer):
-    assert ChatTemplate(make_tokenizer(template(SHOWS, OFF)), {}).unthought == ()
+    assert ChatTemplate(make_tokenizer(template(SHOWS, OFF)), {}).reply("") == ()
     tokenizer = make_tokenizer(template(DROPS, "{{ '<think>\\n' }}"))
     chat = ChatTemplate(tokenizer, {})
-    assert tokenizer.decode(chat.unthought) == "</think>\n\n"
+    assert tokenizer.decode(chat.reply("7")) == "</think>\n\n7"
     assert tokenizer.decode(chat.first_prompt("x")).endswith("assistant\n<think>\n")

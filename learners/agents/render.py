@@ -1,0 +1,115 @@
+"""Rendering of a stranger's chat template, in a process with limits of time and memory.
+
+transformers renders templates in a sandbox that reaches nothing outside but limits neither. Nothing
+within this process could stop a single operation that does not return. Conversations are rendered
+when a policy is built; a step renders none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from laconic.envs.sandbox.processes import HelperProcess, ProcessPool
+from laconic.learners.agents.cache import warn_once
+
+MAX_SECONDS = 2.0
+"""Maximum processor time to render a conversation; usual templates take some milliseconds."""
+_WALL_SECONDS = 60.0
+"""Maximum wall time to render a conversation; long, for busy machines."""
+_START_SECONDS = 300.0
+TODAY = "2026-01-01"
+"""Date that chat templates show, unless `agent.sampling.template.today` sets another one."""
+_PROGRAM = Path(__file__).with_name("render_worker.py")
+
+
+def render(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Mapping[str, Any]], **settings: Any
+) -> str:
+    """Render a short conversation with the tokenizer's chat template.
+
+    Args:
+        tokenizer: a tokenizer with a chat template.
+        messages: the conversation.
+        **settings: further arguments of the template; `today` is the date that it shows.
+
+    Raises:
+        TemplateError: the template refuses the conversation or the settings, or does not come to an
+            end.
+    """
+    today = settings.pop("today", TODAY)
+    try:
+        template = tokenizer.get_chat_template(settings.pop("chat_template", None))
+    except ValueError as error:
+        raise TemplateError(str(error)) from error
+    arguments = {
+        "conversations": [[*map(dict, messages)]],
+        **tokenizer.special_tokens_map,
+        **settings,
+    }
+    # With today's date, prompts would change from day to day, and a resumed run would differ from
+    # an uninterrupted one.
+    text, dated = _rendered(json.dumps([template, arguments, today, MAX_SECONDS], default=str))
+    if dated:
+        warn_once(
+            "the chat template of %s shows the date; it is %s in every run, so that prompts stay"
+            " the same (agent.sampling.template.today)",
+            tokenizer.name_or_path or "this tokenizer",
+            today,
+        )
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _rendered(request: str) -> tuple[str, bool]:
+    """Return a rendered text, and whether it shows the date.
+
+    Policies of a team have one template, so most requests are repeated.
+    """
+    with _POOL.lend() as worker:
+        try:
+            text, detail = json.loads(worker.ask(request, _WALL_SECONDS))
+        except TimeoutError as error:
+            raise TemplateError("it takes too long for a few words") from error
+        except OSError as error:
+            raise TemplateError(_reason(worker.end())) from error
+    if text is None:
+        raise TemplateError(detail)
+    return text, detail
+
+
+def _reason(code: int) -> str:
+    """Return why a process that rendered ended with an exit code."""
+    if code == -signal.SIGPROF:
+        return f"it takes more than {MAX_SECONDS:g} s for a few words"
+    return f"the process that rendered it ended with code {code}"
+
+
+def _start() -> HelperProcess:
+    command = [sys.executable, "-P", str(_PROGRAM)]
+    # Each thread of a linear algebra that nobody uses maps memory.
+    single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    worker = HelperProcess(command, {**os.environ, **single})
+    try:
+        line = worker.line(_START_SECONDS)
+    except OSError as error:
+        line = str(error)
+    if line != "ready":
+        worker.end()
+        raise RuntimeError(
+            f"expected a process that renders chat templates within {_START_SECONDS:.0f} s; it"
+            f" wrote {line!r}. Run `{' '.join(command)}` to see why"
+        )
+    return worker
+
+
+_POOL = ProcessPool(_start, 1)
