@@ -3,10 +3,11 @@ r"""Reading the number that a text commits to, or else the last one it mentions.
 A number is written in digits, with an optional sign, currency sign, commas between digits and
 decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Typographic characters count as their
 ASCII ones: full-width digits, any dash or minus sign, thin spaces between groups of three digits.
-Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates and powers (`1/2`,
-`5^2`) are no numbers.
+Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates, times of day and
+powers (`1/2`, `3:30`, `5^2`) are no numbers.
 
-A commitment is read strictly. These are none: an open calculation (`3!`, `12 * 2`,
+A commitment is read strictly: it is a number with nothing beside it that changes its value
+(`beside`). These are none: a multiple (`7 million`), an open calculation (`3!`, `12 * 2`,
 `6 x 7`), an equation that says two things, and a second number on offer (`12 or 13`). Such a text
 has no answer, whatever else it mentions. An amount per unit (`$18/day`) is its number.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from laconic.envs.families.arithmetic.beside import changed_before, changed_behind, multiplied
 from laconic.envs.families.common.benchmark import ascii_alike
 
 WINDOW = 20_000
@@ -36,11 +38,12 @@ _OVER = r"[ ]?/[ ]?(?!1(?![0-9.]))[0-9]"
 # Letters with digits after them (`15e3`) make a word of it, powers and halves another number.
 _RAISED = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u207f\u2150-\u215f\u2189"
 _GLUED = rf"[A-Za-z_]+[0-9]|[{_RAISED}]"
-_SPACED = re.compile(r"(?<![0-9.,])([0-9]{1,3}(?: [0-9]{3})+)(?![0-9]| [0-9])")
+_SPACED = re.compile(r"(?<![0-9.,])([0-9]{1,3}(?:([ _])[0-9]{3})(?:\2[0-9]{3})*)(?![0-9_]| [0-9])")
 _PLAIN = re.compile(
     # A minus glued to what stands before it subtracts or joins (`10-3`, `2-5 days`).
     r"(?:(?<![A-Za-z0-9_)\]}%.\-])(?P<sign>-)\\?\$?|\\?\$(?P<late>-)?)?+"
-    rf"(?P<digits>(?<![A-Za-z0-9_])(?<!--){_WHOLE}|(?<![A-Za-z0-9_.])(?<!--){_DECIMAL})(?!{_GLUED})"
+    rf"(?P<digits>(?<![A-Za-z0-9_])(?<!--)(?<![0-9]:){_WHOLE}"
+    rf"|(?<![A-Za-z0-9_.])(?<!--){_DECIMAL})(?!{_GLUED}|:[0-9])"
     rf"(?P<over>{_OVER})?+(?:[ ]?/[ ]?1(?![0-9.]))?+"
 )
 _HASHES = re.compile(rf"#{{4,}}(?P<content>[^\n#]{{0,{_MARK_LENGTH}}})")
@@ -58,8 +61,11 @@ _LAYOUT = tuple(
         (r"\\(?=[$%])|\\[,!;: ]|\*\*|[{}]", " "),
         (r"(?<![A-Za-z0-9*_])([*_]{1,3})([^*_]{1,60})\1(?![A-Za-z0-9*_])", r" \2 "),
         # The power of a unit, as in `m^2`.
-        (r"(?<=[A-Za-z][A-Za-z]|[^A-Za-z]m)\s*\^\s*[23](?![0-9])", ""),
+        (r"(?<=[A-Za-z][A-Za-z]|[^A-Za-z]m)(?:\s*\^\s*[23](?![0-9])|[\u00b2\u00b3])", ""),
         (r"(?i:\b(?:minus|negative)) +(?=\$?[0-9])", "-"),
+        # A plus sign of the number itself, and not that of a sum.
+        (r"^(\s*|[^0-9+]*[=:({\[$]\s*)\+ ?(?=\$?\.?[0-9])", r"\1"),
+        (r"^([^0-9+]*\s)\+(?=\$?\.?[0-9])", r"\1"),
         (r"(-|\$) +(?=[0-9$])", r"\1"),
     )
 )
@@ -101,11 +107,16 @@ def answer_in(text: str) -> str | None:
     if mark := _last_mark(text):
         return mark[1]
     window, start = _window(text)
-    last = None
-    for number in _PLAIN.finditer(_unspaced(ascii_alike(window)), start):
-        if not number["over"]:
-            last = _value(number) or last
-    return last
+    plainer = _unspaced(ascii_alike(window))
+    last, place = None, None
+    for number in _PLAIN.finditer(plainer, start):
+        if not number["over"] and (value := _value(number)):
+            last, place = value, number.span()
+    if place is None:
+        return None
+    line = plainer[plainer.rfind("\n", 0, place[0]) + 1 : place[0]][-_MARK_LENGTH:]
+    shares = changed_before(line[line.rfind(". ") + 1 :])
+    return None if shares or multiplied(plainer[place[1] : place[1] + _MARK_LENGTH]) else last
 
 
 def commitment(text: str) -> tuple[str, str] | None:
@@ -152,11 +163,13 @@ def _stated(content: str, whole: bool) -> str | None:
     number = _PLAIN.search(content)
     if not number or number["over"] or _BEFORE.search(content[: number.start()]):
         return None
-    rest = content[number.end() :]
+    rest = content[number.end() :].lstrip(")]")
     value = _value(number)
     if re.search("[0-9]", content[: number.start()]) or _GOES_ON.match(rest):
         return None
-    if _WORKING.match(rest):
+    if value is None or _WORKING.match(rest):
+        return None
+    if changed_before(content[: number.start()]) or changed_behind(rest, value, "$" in number[0]):
         return None
     others = {_value(other) for other in _PLAIN.finditer(rest)} - {value}
     return None if others and (whole or _DOUBT.search(rest)) else value
@@ -192,5 +205,5 @@ def _closing_brace(text: str, inside: int) -> int | None:
 
 
 def _unspaced(text: str) -> str:
-    """Write `5 760 pens` as `5,760 pens`, which is as long."""
-    return _SPACED.sub(lambda groups: groups[1].replace(" ", ","), text)
+    """Write `5 760 pens` and `5_760 pens` as `5,760 pens`, which is as long."""
+    return _SPACED.sub(lambda groups: groups[1].replace(groups[2], ","), text)
