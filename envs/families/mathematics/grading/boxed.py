@@ -22,15 +22,15 @@ _SAID = re.compile(
 )
 _MATHS = re.compile(r"(?<!\\)\$(?P<answer>[^$\n]{1,300})(?<!\\)\$")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-\u2212]?\\?\$?[0-9](?:,?[0-9])*+(?:[./][0-9]++)?+%?")
-_SOMETHING = re.compile(r"[^\W_]|\u2205|\\\{[\s\\,]*\\\}")
+_SOMETHING = re.compile(r"[^\W_]|[\u2205\u221e]|\\\{[\s\\,]*\\\}")
 
 
 def commitment(text: str) -> tuple[str, str] | None:
     r"""Return the last marked answer of a message: the marker letter for letter, and its content.
 
     A marker is `\boxed{...}` (braces nest), `\boxed 5`, `\fbox{...}` or `#### x` to the end of its
-    line. One without a letter, digit or empty set in it, and a box that is not closed, are none, so
-    an earlier one counts.
+    line. One without a letter, digit, infinity or empty set in it, and a box that is not closed,
+    are none, so an earlier one counts.
     """
     start = max(0, len(text) - WINDOW)
     best: tuple[int, str, str] | None = None

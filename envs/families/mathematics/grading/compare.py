@@ -70,7 +70,7 @@ def same(gold: str, answer: str, decide: Decide) -> bool:
 
 def value_of(tidied: str) -> str:
     """Return the value that an answer states: `5` for `x = 5`; other answers stay the same."""
-    structure = structure_of(tidied)
+    structure = _structure(tidied)
     states_value = (
         structure.kind == "equation"
         and len(structure.parts) == 2
@@ -80,8 +80,18 @@ def value_of(tidied: str) -> str:
 
 
 def _structure(text: str) -> Structure:
-    """Return the structure of an answer; a number with grouping commas is no list."""
-    return Structure("single", (text,)) if quantity(text).number is not None else structure_of(text)
+    """Return the structure of an answer, with the name of an equation first (`x=5` for `5=x`).
+
+    A number with grouping commas is no list.
+    """
+    if quantity(text).number is not None:
+        return Structure("single", (text,))
+    structure = structure_of(text)
+    if structure.kind == "equation" and len(structure.parts) == 2:
+        first, second = structure.parts
+        if _is_name(squeezed(second)) and not _is_name(squeezed(first)):
+            return Structure("equation", (second, first))
+    return structure
 
 
 def _as_vector(got: Structure, expected: Structure) -> Structure:

@@ -18,6 +18,7 @@ WORD, DROW = "\ue001", "\ue002"
 MAX_CHARACTERS = 1000
 """Longer answers are not read."""
 _MAX_DEPTH = 40
+_MAX_DECORATIONS = 3
 
 _WORDS = r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)(?![A-Za-z])"
 # Groups inside the words, two deep.
@@ -25,6 +26,21 @@ _TEXT = re.compile(_WORDS + r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _UNREAD_TEXT = re.compile(_WORDS + r"\s*\{")
 _INNER_TEXT = re.compile(_WORDS)
 _ROW_SPACE = re.compile(r"\\\\\[[^\]]{0,20}\]")
+# Decoration around an expression.
+_DECORATED = re.compile(
+    r"\\(?:underline|uline|boldsymbol|bm|pmb|fbox|boxed|framebox|emph|ensuremath|mathop|mathord)"
+    r"(?![A-Za-z])\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+)
+_ONE_SYMBOL = re.compile(r"\s*(?:\\[A-Za-z]+|[A-Za-z]|-?[0-9.,]+)\s*")
+# An operator of TeX that takes all of its group, on both sides.
+_INFIX = re.compile(r"\\(over|choose)(?![A-Za-z])")
+_INFIX_NAMES = {"over": "frac", "choose": "binom"}
+# A power as programs write it, and digits that they group.
+_POWER = re.compile(r"(?<=[\w)\]}])\s*\*\*\s*(?:([+-]?\w+(?:\.\w+)?)|\(([^()]*)\))")
+_BOLD = re.compile(r"(?<![\w)\]}])\*\*([^*]+)\*\*(?!\w)")
+_UNDERSCORED = re.compile(r"(?<![\w.])[0-9]{1,3}(?:_[0-9]{3})+(?![\w{])")
+# Words in a list, of which the last stands behind `and`.
+_LISTED = re.compile(rf"{WORD}?\s*(\w+(?:\s*,\s*\w+)*)\s*,?\s+(?:and|\\?&)\s+(\w+)\s*{DROW}?")
 _AND = re.compile(
     rf",?\s*{WORD}\s*,?\s*(?:and|or)\s*{DROW}"
     r"|(?<=[\s\d}$)\]]),?\s(?:and|or)\s(?=[\s\d\\$(\[-]|[a-z] ?[<>=\\])"
@@ -65,10 +81,21 @@ _REWRITES = tuple(
             "",
         ),
         (r"(?<!\\)\\[,;: ]|~|\\q?quad(?![A-Za-z])", " "),
+        # Colors, sizes and empty space, with the arguments that are not printed.
+        (
+            r"\\(?:(?:text)?color|colorbox|[hv]?phantom|[hv]space\*?)(?![A-Za-z])\s*"
+            r"(?:\[[^\[\]]*\]\s*)?\{[^{}]*\}",
+            "",
+        ),
+        (
+            r"\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge|bf|it|rm|sf|mathstrut)"
+            r"(?![A-Za-z])",
+            "",
+        ),
         (r"\\\$|(?<!\\)\$|(?<!\\)\\[()\[\]]", ""),
         (r"\\?%", f"{WORD}percent{DROW}"),
         (r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![A-Za-z]))|\\degrees?(?![A-Za-z])", r"^\\circ "),
-        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        (r"\\(?:[dtcs]|nice)frac(?![A-Za-z])", r"\\frac"),
         (r"\\le(?:q|qslant)?(?![A-Za-z])", r"\\le "),
         (r"\\ge(?:q|qslant)?(?![A-Za-z])", r"\\ge "),
         (r"\\lt(?![A-Za-z])", "<"),
@@ -137,7 +164,7 @@ def tidy(answer: str) -> str | None:
     """
     if len(answer) > MAX_CHARACTERS or _depth(answer) > _MAX_DEPTH:
         return None
-    latex = to_latex(answer.replace(WORD, "").replace(DROW, ""))
+    latex = to_latex(_as_written(answer.replace(WORD, "").replace(DROW, "")))
     text = "".join(letter for letter in latex if letter.isprintable() or letter.isspace())
     text = _without_tags(text)
     text = _ROW_SPACE.sub(r"\\\\", text)
@@ -145,11 +172,16 @@ def tidy(answer: str) -> str | None:
     if _UNREAD_TEXT.search(text):
         # Words that stay unread could say anything beside the answer.
         return None
+    for _ in range(_MAX_DECORATIONS):
+        text = _DECORATED.sub(_undecorated, text)
     for pattern, new in _REWRITES:
         text = pattern.sub(new, text)
+    text = _with_operators(text)
     for pattern, name in _MATRIX_BRACKETS:
         text = pattern.sub(rf"\\begin{{{name}}}\1\\end{{{name}}}", text)
     text = _with_modulus(text)
+    if listed := _LISTED.fullmatch(text.strip()):
+        text = f"{listed[1]}, {listed[2]}"
     text = _AND.sub(",", text)
     text = _GROUPED.sub(lambda match: match[1] + match[2].replace(",", ""), text)
     text = _SPACED.sub(";", _GROUPS.sub(_joined, _braced(" ".join(text.split()))))
@@ -166,6 +198,49 @@ def _without_tags(text: str) -> str:
     for name in set(_CLOSING_TAG.findall(text)):
         text = re.sub(rf"</?{name}>", " ", text)
     return text
+
+
+def _as_written(text: str) -> str:
+    """Write powers and grouped digits of programs, and emphasis of Markdown, as LaTeX does."""
+    text = _POWER.sub(lambda power: f"^{{{power[1] or power[2]}}}", _BOLD.sub(r"\1", text))
+    return _UNDERSCORED.sub(lambda number: number[0].replace("_", ""), text)
+
+
+def _undecorated(match: re.Match[str]) -> str:
+    inside = match[1]
+    return inside if _ONE_SYMBOL.fullmatch(inside) else f"{{{inside}}}"
+
+
+def _with_operators(text: str) -> str:
+    r"""Write `{1 \over 2}` as `\frac{1}{2}`, and `\choose` as `\binom`.
+
+    Without braces the operator takes what stands between brackets, commas and equality signs.
+    """
+    while operator := _INFIX.search(text):
+        begin, end = _reach(text[: operator.start()], -1), _reach(text[operator.end() :], 1)
+        start, stop = operator.start() - begin, operator.end() + end
+        above = _without_braces(text[start : operator.start()].strip())
+        below = _without_braces(text[operator.end() : stop].strip())
+        if text[:start].endswith("{") and text[stop:].startswith("}"):
+            start, stop = start - 1, stop + 1
+        command = rf"\{_INFIX_NAMES[operator[1]]}{{{above}}}{{{below}}}"
+        text = text[:start] + command + text[stop:]
+    return text
+
+
+def _without_braces(text: str) -> str:
+    inside, end = _argument(text, 0)
+    return inside if text.startswith("{") and end == len(text) else text
+
+
+def _reach(text: str, step: int) -> int:
+    """Return how many characters an infix operator takes, from its side of a text on."""
+    depth = 0
+    for count, letter in enumerate(text[::step]):
+        depth += step * ((letter in "{([") - (letter in "})]"))
+        if depth < 0 or (depth == 0 and letter in ",;=<>"):
+            return count
+    return len(text)
 
 
 def _with_modulus(text: str) -> str:

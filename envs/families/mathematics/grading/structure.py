@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
 from typing import Literal
 
 from laconic.envs.families.mathematics.grading.latex import DROW, WORD
@@ -35,6 +37,9 @@ _REALS = frozenset((r"\mathbb{R}", r"(-\infty,\infty)"))
 _COMPARED = re.compile(r"(\\le(?![A-Za-z])|\\ge(?![A-Za-z])|<=?|>=?)")
 _SYMBOL = re.compile(r"[A-Za-z]|\\[a-z]+")
 _OPEN = frozenset(("<", ">"))
+_Ends = tuple[tuple[Fraction | float, int], tuple[Fraction | float, int], str, str]
+"""Lower and upper end of an interval, and the texts of both. An end is a number, and 1 if the
+interval begins behind it, -1 if it ends before it, or 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,13 @@ def structure_of(text: str) -> Structure:
     if len(parts) > 1:
         # `x < 2 or x > 5`
         compared = all(_interval(part) != part for part in parts)
-        return Structure("union", parts) if compared else Structure("list", _members(parts))
+        return _union(parts) if compared else Structure("list", _members(parts))
     parts = split(text, ("=", r"\approx"))
     if len(parts) > 1:
         return Structure("equation", parts)
     parts = split(text, (r"\cup",))
     if len(parts) > 1:
-        return Structure("union", parts)
+        return _union(parts)
     if text.startswith(r"\{") and text.endswith(r"\}") and _encloses(text):
         return Structure("list", _members(split(text[2:-2], (",", ";"))), "set")
     if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text):
@@ -175,6 +180,51 @@ def _matrix(match: re.Match[str]) -> Structure:
     rows = [row for row in split(match["body"], (r"\\",)) if row]
     cells = [split(row, ("&",)) for row in rows]
     return _of_rows(cells, "|" * (match["name"][0] in "vV"))
+
+
+def _union(parts: tuple[str, ...]) -> Structure:
+    """Return a union of intervals, of which those that meet are one: `(1,2)` and `[2,3)`.
+
+    Intervals between other ends than rational numbers and infinity stay as they are.
+    """
+    read = [_ends(_interval(part)) for part in parts]
+    ends = sorted(interval for interval in read if interval is not None)
+    if len(ends) < len(parts):
+        return Structure("union", parts)
+    joined = ends[:1]
+    for low, high, *names in ends[1:]:
+        before = joined[-1]
+        # `2)` and `(2` leave a hole at 2; `2)` and `[2` leave none.
+        if low[0] < before[1][0] or (low[0] == before[1][0] and low[1] - before[1][1] < 2):
+            if high > before[1]:
+                joined[-1] = (before[0], high, before[2], names[1])
+        else:
+            joined.append((low, high, names[0], names[1]))
+    if len(joined) == len(parts):
+        return Structure("union", parts)
+    texts = tuple(
+        f"{'(' if low[1] else '['}{left},{right}{')' if high[1] else ']'}"
+        for low, high, left, right in joined
+    )
+    return structure_of(texts[0]) if len(texts) == 1 else Structure("union", texts)
+
+
+def _ends(text: str) -> _Ends | None:
+    """Return the ends of an interval or of a set of one number; None for other texts."""
+    point = text.startswith(r"\{") and text.endswith(r"\}")
+    brackets = "[]" if point else text[:1] + text[-1:]
+    names = (text[2:-2].strip(),) * 2 if point else split(text[1:-1], (",",))
+    if len(names) != 2 or brackets not in ("()", "[]", "(]", "[)"):
+        return None
+    low, high = map(_end, names)
+    if low is None or high is None or low > high:
+        return None
+    return (low, int(brackets[0] == "(")), (high, -int(brackets[1] == ")")), *names
+
+
+def _end(text: str) -> Fraction | float | None:
+    sign = -1 if text.startswith("-") else 1
+    return sign * inf if text.removeprefix("-").strip() == r"\infty" else rational(text)
 
 
 def _without(text: str) -> str:

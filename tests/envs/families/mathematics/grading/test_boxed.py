@@ -32,6 +32,8 @@ from laconic.envs.families.mathematics.grading.boxed import WINDOW, answer_in, c
         (r"\boxed{\{\}}", (r"\boxed{\{\}}", r"\{\}")),
         (r"\boxed{\{ \, \}}", (r"\boxed{\{ \, \}}", r"\{ \, \}")),
         ("\\boxed{\u2205}", ("\\boxed{\u2205}", "\u2205")),
+        ("\\boxed{-\u221e}", ("\\boxed{-\u221e}", "-\u221e")),
+        ("#### \u221e", ("#### \u221e", "\u221e")),
         (r"First \boxed{7}. No: \boxed{8", (r"\boxed{7}", "7")),
         (r"First \boxed{7}. No: \boxed{}", (r"\boxed{7}", "7")),
     ],

@@ -24,6 +24,11 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
         # Two letters bound nothing.
         ("x < y", "single", ("x < y",), ""),
         (r"(1,2) \cup (3,4)", "union", ("(1,2)", "(3,4)"), ""),
+        (r"(1,2) \cup [2,3)", "tuple", ("1", "3"), "()"),
+        (r"(4,5) \cup \{3\} \cup (1,3)", "union", ("(1,3]", "(4,5)"), ""),
+        # Open ends leave a hole, and other ends than rational ones are not put in order.
+        (r"(1,2) \cup (2,3)", "union", ("(1,2)", "(2,3)"), ""),
+        (r"(1,\pi) \cup [\pi,4)", "union", ("(1,\\pi)", "[\\pi,4)"), ""),
         ("x < 2, x > 5", "union", ("x < 2", "x > 5"), ""),
         ("x = 5", "equation", ("x", "5"), ""),
         (r"\frac{1}{2}, f(1,2)", "list", (r"\frac{1}{2}", "f(1,2)"), ""),
