@@ -5,7 +5,7 @@ The rules, for whole words in any case (`yes-men` and `know` do not count):
 1. Words behind a mark decide, and the last mark counts: `#### yes`, `\boxed{yes}`,
    `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the marks `####`,
    `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no. A letter
-   must end its line or sentence.
+   must end its line or sentence. `**true**` and `*false*` are answers as sentences of their own.
 2. Without a mark the last `yes` or `no` of the text counts.
 3. `not` or `n't` right before the word negates it (`not a yes` is no).
 4. These words do not count: a word before a question mark; one of two alternatives (`yes or no`);
@@ -13,8 +13,9 @@ The rules, for whole words in any case (`yes-men` and `know` do not count):
 5. For questions of plausibility `plausible` (yes) and `implausible` (no) count in marks. Without a
    mark they count if rule 2 finds neither yes nor no.
 
-Nothing else of English is understood: `never yes` and `if the answer is yes` are yes. Only the last
-20,000 characters of a text are read.
+Nothing else of English is understood: `never yes` and `if the answer is yes` are yes. Full-width
+letters count as plain ones, and characters that print nothing do not count. Only the last 20,000
+characters of a text are read.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from laconic.envs.families.common.benchmark import INVISIBLE, ascii_alike
+
 Verdict = Literal["yes", "no"]
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
+_UNSEEN = dict.fromkeys(map(ord, INVISIBLE))
 
 # The scoped `a` keeps case folding from letting other scripts' letters in.
 _YES, _NO, _PLAUSIBLE = "(?ai:yes)", "(?ai:no)", "(?ai:(?:im)?plausible)"
@@ -56,9 +60,16 @@ def _pattern(mark: str, words: str, end: str = "") -> re.Pattern[str]:
 
 
 _TRUE_FALSE = _pattern(f"(?:{_STRICT_MARK}){_DRESS}", _TRUTH_OR_LETTER, _END)
+_EMPHASIS = r"(?:\*{1,3}(?!\*)|`|</?(?:b|strong|i|em)>)"
+# Of another sentence it is a word like others: `it is **true** that stones sink`.
+_EMPHASIZED = _pattern(
+    rf"(?:\A|(?<=[\n:.!?>]))[ \t]{{0,9}}{_EMPHASIS}",
+    _TRUTH,
+    rf"[.!]?{_EMPHASIS}(?![ \t]{{0,9}}\w)",
+)
 _MARKED = {
-    False: (_pattern(_MARK, _YES_NO, _END), _TRUE_FALSE),
-    True: (_pattern(_MARK, f"{_YES_NO}|{_PLAUSIBLE}", _END), _TRUE_FALSE),
+    False: (_pattern(_MARK, _YES_NO, _END), _TRUE_FALSE, _EMPHASIZED),
+    True: (_pattern(_MARK, f"{_YES_NO}|{_PLAUSIBLE}", _END), _TRUE_FALSE, _EMPHASIZED),
 }
 _BARE, _BARE_PLAUSIBLE = _pattern("", _YES_NO), _pattern("", _PLAUSIBLE)
 
@@ -80,7 +91,14 @@ def answer_in(text: str, plausible: bool = False) -> Verdict | None:
 def commitment(text: str, plausible: bool = False) -> tuple[str, Verdict] | None:
     """Return the last mark with an answer in it, letter for letter, and that answer, if any."""
     last = _last(text, _MARKED[plausible])
-    return (_tail(text)[last.start() : last.end()], _verdict(last)) if last else None
+    if last is None:
+        return None
+    tail = text[-WINDOW - 1 :]
+    if not tail.isascii():
+        # The match lies in a text without the characters that print nothing.
+        places = [place for place, letter in enumerate(tail) if letter not in INVISIBLE]
+        return tail[places[last.start()] : places[last.end() - 1] + 1], _verdict(last)
+    return tail[last.start() : last.end()], _verdict(last)
 
 
 def _verdict(answer: re.Match[str]) -> Verdict:
@@ -90,13 +108,11 @@ def _verdict(answer: re.Match[str]) -> Verdict:
 
 def _last(text: str, patterns: Sequence[re.Pattern[str]]) -> re.Match[str] | None:
     """Return the last match at the end of a text, in which alternatives are blanked out."""
-    tail = _tail(text)
-    cleared = _OFFER.sub(lambda offer: "\n" * len(offer[0]), tail)
+    tail = text[-WINDOW - 1 :]
     # The first letter of a tail shows whether a word begins behind it; it is not read itself.
     start = int(len(tail) > WINDOW)
+    if not tail.isascii():
+        tail = ascii_alike(tail.translate(_UNSEEN))
+    cleared = _OFFER.sub(lambda offer: "\n" * len(offer[0]), tail)
     matches = [match for pattern in patterns for match in pattern.finditer(cleared, start)]
     return max(matches, key=lambda match: match.start("word"), default=None)
-
-
-def _tail(text: str) -> str:
-    return text[-WINDOW - 1 :]

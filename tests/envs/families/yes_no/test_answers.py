@@ -33,7 +33,7 @@ from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment
         *("The answer is yes or no", "**yes** or **no**", "It could be yes or could be no."),
         *("yes?", "Is the answer no?"),
         *("The answer is no longer clear", "#### no evidence", "\\boxed{yes or no}", "yes-men"),
-        *("yeſ", "nо", "ｙｅｓ", "да", "はい", "не"),
+        *("yeſ", "nо", "да", "はい", "не"),
     ],
 )
 def test_a_text_that_commits_to_neither_has_no_answer(text: str) -> None:
@@ -187,7 +187,14 @@ def test_truth_and_letters_are_read_in_marks(form: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("It is true.", "true", "y", "N", "**true**", "**n**", "The answer is true.", "x or y"),
+        *("It is true.", "true", "y", "N", "**n**", "The answer is true.", "x or y"),
+        *(
+            "It is **true** that stones sink",
+            "**true** friends",
+            "**true",
+            "**true?**",
+            "**untrue**",
+        ),
         *("#### y = 3", "#### n of them", "#### n/a", "Answer: N/A", "#### yn", "#### n-th"),
         *("#### true or false", "#### True/False", "#### y/n", "#### Y or N", "#### true?"),
         *("#### true north", "answer: false friends", "#### untrue", "#### y'all", "\\boxed{y=2}"),
@@ -212,6 +219,30 @@ def test_truth_and_letters_are_no_answers_elsewhere(text: str) -> None:
 )
 def test_the_last_mark_counts_whatever_words_it_uses(text: str, answer: str) -> None:
     assert answer_in(text) == answer
+
+
+@pytest.mark.parametrize(
+    "form", ["**{}**", "*{}*", "`{}`", "<b>{}</b>", "So:\n**{}.**", "**{}**, so it is."]
+)
+def test_an_emphasized_truth_that_stands_alone_is_an_answer(form: str) -> None:
+    assert answer_in(form.format("True")) == "yes"
+    assert (commitment(form.format("false")) or ("", ""))[1] == "no"
+
+
+def test_full_width_letters_count_and_characters_that_print_nothing_do_not() -> None:
+    for text in (
+        "ｙｅｓ",
+        "＃＃＃＃ ＹＥＳ",
+        "**ｙｅｓ**",
+        "The answer is ｙｅｓ。",
+        "**Ｔｒｕｅ**",
+    ):
+        assert answer_in(text) == "yes", text
+    for unseen in "\u200b\u200c\u2060\ufeff\u00ad":
+        for text in ("{}no{}", "n{}o", "#### n{}o", "**{}no**", "the answer{} is{} no"):
+            assert answer_in(text.replace("{}", unseen)) == "no", text
+    assert commitment("so #\u200b### n\u200bo\u200b!") == ("#\u200b### n\u200bo", "no")
+    assert answer_in("yes \u200b or \u200b no") is answer_in("ｋｎｏｗ") is None
 
 
 def test_a_commitment_is_given_letter_for_letter_with_its_answer() -> None:
