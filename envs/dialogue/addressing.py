@@ -11,17 +11,20 @@ The setting `env.addressing` says which addresses count:
 
 An address stands at the very beginning of the first line. It is part of the message: listeners read
 it, and it is counted and charged. Without an address the linked agents hear a message. If an
-address fits no agent, no agent hears it.
+address fits no agent, no agent hears it. Case, emphasis and full-width signs do not matter, and
+`@Helper 1` is `@helper_1`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from laconic.envs.dialogue.messages import Message
 from laconic.envs.dialogue.roster import role_of
+from laconic.envs.families.common.benchmark import ascii_alike
 
 Addressing = Literal["none", "names", "scopes"]
 Hearing = Mapping[str, tuple[str, ...]]
@@ -39,25 +42,41 @@ EXPLAINED: Mapping[Addressing, str] = {
 """Sentence of the rules that agents read."""
 _NEAR = frozenset(("near",))
 """Scope of a message without an address."""
+_DRESSING = " \t*`"
+_LONGEST = 10_000
+"""Characters of a message in which its address ends."""
+_BETWEEN = re.compile(r"[,;&/]|\band\b")
+# The number of an agent stands apart from its role, or against it.
+_NUMBER = re.compile(r"(?<=[^\W\d_])[ -]?(?=[0-9]+\Z)")
 
 
 def address_of(message: str) -> frozenset[str] | None:
     """Return the names in the address of a message; None for a message without an address.
 
-    They may be names of no agent. A text such as `@ 3 dollars: 6` has no address, because its words
-    cannot be names.
+    They are in one spelling (`_name`), and may be names of no agent. A text such as
+    `@ 3 dollars: 6` has no address, because its words cannot be names.
     """
-    head, colon, _ = message.partition(":")
+    line = ascii_alike(message.lstrip(_DRESSING).split("\n", 1)[0][:_LONGEST])
+    head, colon, _ = line.strip(_DRESSING).partition(":")
     if not colon or not head.startswith("@") or head.splitlines() != [head]:
         return None
-    names = frozenset(part.strip().removeprefix("@") for part in head[1:].split(","))
+    parts = (part.strip(_DRESSING).removeprefix("@") for part in _BETWEEN.split(head[1:]))
+    names = frozenset(map(_name, parts))
     return names if all(name.isidentifier() for name in names) else None
 
 
 def is_addressed(message: str, listener: str) -> bool:
     """Return whether a message has no address, or one with the name or role of a listener."""
-    names = address_of(message)
-    return names is None or not names.isdisjoint((listener, role_of(listener)))
+    return _fits(address_of(message), listener)
+
+
+def _fits(names: frozenset[str] | None, listener: str) -> bool:
+    return names is None or not names.isdisjoint((_name(listener), _name(role_of(listener))))
+
+
+def _name(text: str) -> str:
+    """Write a name in one spelling: `Helper 1` as `helper_1`."""
+    return _NUMBER.sub("_", text.strip(_DRESSING)).casefold()
 
 
 def hearing_by_address(
@@ -77,10 +96,9 @@ def hearing_by_address(
 
 def hearing_by_name(linked: Hearing, messages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return whom each agent hears in a round, with addresses by name."""
+    names = {speaker: address_of(message) for speaker, message in messages.items()}
     return {
-        listener: tuple(
-            speaker for speaker in speakers if is_addressed(messages.get(speaker, ""), listener)
-        )
+        listener: tuple(speaker for speaker in speakers if _fits(names.get(speaker), listener))
         for listener, speakers in linked.items()
     }
 

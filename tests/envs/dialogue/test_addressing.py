@@ -68,6 +68,46 @@ def test_an_address_fits_agents_and_roles():
     assert not is_addressed("@help: hello", "helper_1")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "@Helper:",
+            "@HELPER_1:",
+            "@ helper_1:",
+            " @helper :",
+            "@Helper 1:",
+            "@helper-1:",
+            "@helper1:",
+        ),
+        *(
+            "\uff20helper\uff1a",
+            "\u200b@helper\u200b:",
+            "**@helper:**",
+            "**@Helper_1**:",
+            "`@helper`:",
+        ),
+        *(
+            "@solver and helper:",
+            "@solver & Helper 1:",
+            "@solver/helper:",
+            "@solver_0\u3001helper_1\uff1a",
+        ),
+    ],
+)
+def test_no_spelling_of_a_name_hides_it_from_its_agent(address):
+    assert is_addressed(f"{address} hi", "helper_1")
+    assert not is_addressed(f"{address} hi", "critic_1")
+    # Capitals in the team's own names do not matter either.
+    assert is_addressed(f"{address} hi", "Helper_1")
+    assert is_addressed("@gpt4: hi", "gpt4_0") and is_addressed("@gpt4_0: hi", "gpt4_0")
+    assert not is_addressed("@gpt4_0: hi", "gpt4_1")
+
+
+def test_scopes_have_any_case():
+    assert hearing_by_scope(CHAIN, {"a_0": "@ALL: hi"})["b_2"] == ("a_0",)
+
+
 def test_names_reach_those_of_the_linked_agents():
     messages = {"a_0": "@b_2, a_1: x", "a_1": "@b: x", "b_0": "", "b_1": "@b_1: x", "b_2": "x"}
     # In a chain a_1 is linked to a_0 and b_0 alone, so the name b_2 reaches no agent.
