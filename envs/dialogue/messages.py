@@ -29,6 +29,7 @@ from typing import Literal, NamedTuple
 from laconic.envs.checks import choice
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
+from laconic.envs.families.common.benchmark import INVISIBLE
 from laconic.envs.task import Benchmark, Score, Task
 
 BEGIN, END = "<think>", "</think>"
@@ -40,10 +41,23 @@ MODES: tuple[Mode, ...] = ("none", "plain", "level", "expert")
 Expert = Callable[[Task, Mapping[str, str]], Mapping[str, str]]
 """Function from a task and the messages of agents to comments for agents, at least for some."""
 REVISE = "Revise what you wrote, or say nothing to let it stand."
-_DRESSING = " \t\r\n\"'`*_~#<>[](){}|.,:;!?/\\-–—“”„‘’«»…\u200b\ufeff"
+_DRESSING = " \t\r\n\"'`*_~#<>[](){}|.,:;!?/\\$-–—“”„‘’«»…" + INVISIBLE
 """Characters that say nothing by themselves, such as quotes, brackets and Markdown."""
-_LABELS = frozenset(("assistant", "reply", "response", "answer", "message"))
+_LABELS = frozenset(("assistant", "reply", "response", "answer", "message", "boxed", "text"))
 """Words that some models write before a reply, beside the agent's name and role."""
+# Tags of HTML, and the number of the only item of a list.
+_FRAME = re.compile(
+    r"</?(?:b|i|u|p|q|em|strong|code|pre|span|div|center|br|h[1-6]|answer|reply|response|message)>"
+    r"|^\W{0,9}1[.)](?=\W)",
+    re.IGNORECASE,
+)
+# White space that templates and models put before a message: one character, or a blank line.
+_BREAK = re.compile(r"\A(?:\n\n|\s)")
+_ESCAPED = {
+    "<": "<|&lt;|&#60;|&#x3c;|\uff1c|\u2039|\u3008",
+    ">": ">|&gt;|&#62;|&#x3e;|\uff1e|\u203a|\u3009",
+}
+"""Other ways of writing the brackets of the word, as patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +121,17 @@ class Split(NamedTuple):
     """Text behind the silence word; empty where only dressing stands there."""
 
 
+def padding(*parts: str) -> str:
+    """Return what parts of a text hold beyond one white space, or one blank line, before each."""
+    return "".join(_BREAK.sub("", part) for part in parts)
+
+
 class SilenceWord:
     """The silence word of an agent, in all spellings that count as the word.
 
-    A word in brackets, such as `<silence>`, counts in any case and with a slash (`<Silence>`,
-    `<silence/>`, `</silence>`). Any other word counts as it is written, also within a longer word.
+    A word in brackets, such as `<silence>`, counts in any case, with a slash and escaped
+    (`<Silence>`, `<silence/>`, `&lt;silence&gt;`). Any other word counts as it is written, also
+    within a longer word.
     """
 
     def __init__(self, word: str) -> None:
@@ -123,7 +143,7 @@ class SilenceWord:
         pattern, flags = re.escape(self.word), 0
         if self._brackets:
             name = rf"\s*/?\s*{re.escape(self._core)}\s*/?\s*"
-            pattern, flags = re.escape(opening) + name + re.escape(closing), re.IGNORECASE
+            pattern, flags = _spelled(opening) + name + _spelled(closing), re.IGNORECASE
         self._pattern = re.compile(pattern, flags)
 
     @property
@@ -158,11 +178,35 @@ class SilenceWord:
             return Split("" if silent else text.strip(), "")
         before, rest = text[: match.start()], text[match.end() :]
         message = "" if _is_dressing(before, agent) else before.strip()
-        return Split(message, rest.strip() if rest.strip(_DRESSING) else "")
+        return Split(message, rest.strip() if _FRAME.sub("", rest).strip(_DRESSING) else "")
+
+    def dropped(self, text: str, message: str) -> str:
+        """Return what a reply holds beside its message and the silence word; it may be empty.
+
+        No agent hears it, but the agent reads it again in its own conversation. One white space or
+        blank line on each side of the message is no part of it, nor is the word as it is usually
+        spelled.
+
+        Args:
+            text: the reply, without its thought.
+            message: its message, as `split` returns it.
+        """
+        word = self._pattern.search(text)
+        if word is not None:
+            usual = word[0] in (*self.spellings, self.word.upper())
+            before, after = text[: word.start()], ("" if usual else word[0]) + text[word.end() :]
+        elif message:
+            before, after = text, ""
+        elif len(text.strip()) <= len(self.word):
+            before, after = text[: len(text) - len(text.lstrip())], ""
+        else:
+            before, _, after = text.rpartition(self._core)
+        around = (*before.partition(message)[::2], after) if message else (before, after)
+        return padding(*around)
 
     def _is_bare(self, text: str, agent: str) -> bool:
         """Return whether a whole reply is the word without its brackets, as in `[silence]`."""
-        text, core = text.strip(_DRESSING).casefold(), self._core.casefold()
+        text, core = _FRAME.sub("", text).strip(_DRESSING).casefold(), self._core.casefold()
         return bool(core) and text.endswith(core) and _is_dressing(text.removesuffix(core), agent)
 
     def _is_begun(self, text: str, agent: str) -> bool:
@@ -179,9 +223,14 @@ class SilenceWord:
         )
 
 
+def _spelled(bracket: str) -> str:
+    """Return a pattern of a bracket, also escaped for HTML or in full width."""
+    return rf"\\?(?:{_ESCAPED.get(bracket, re.escape(bracket))})"
+
+
 def _is_dressing(text: str, agent: str) -> bool:
     """Return whether a text says nothing: dressing, with at most the name of who speaks in it."""
-    label, name = text.strip(_DRESSING).casefold(), agent.casefold()
+    label, name = _FRAME.sub("", text).strip(_DRESSING).casefold(), agent.casefold()
     own = {name, name.replace("_", " "), role_of(name)} if name else set()
     return not label or label in own | _LABELS
 

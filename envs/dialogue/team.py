@@ -59,9 +59,8 @@ _SAMPLED_LENGTH = 64
 class FreeText(Text):
     """Space of all strings, including the empty one; samples have at most 64 printable characters.
 
-    `max_length` is `UNLIMITED`: no string is too long. `gymnasium.spaces.Text` with a charset of
-    all Unicode would take seconds to build and tens of megabytes to pickle, so `contains` accepts
-    every string instead.
+    `contains` accepts every string. `gymnasium.spaces.Text` with a charset of all Unicode would
+    take seconds to build and tens of megabytes to pickle.
 
     A space without a maximum length has no flat or shared-memory form: gymnasium's `flatten_space`
     and `create_shared_memory` raise ValueError.
@@ -190,7 +189,7 @@ class TeamEnv(TextEnv, ABC):
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         # Rollouts step environments that wait for others (processes, experts) at the same time.
         self.metadata = {**self.metadata, "slow_step": slow}
-        # They send thoughts to environments that say how long a thought may be.
+        # Thoughts are sent to environments that say how long one may be.
         self.metadata["thought_tokens"] = self.budget.longest_thought
         self.reward = reward or Reward()
         self._generator: np.random.Generator | None = None
@@ -368,7 +367,7 @@ class TeamEnv(TextEnv, ABC):
         return room if agent in self._talking else (0, *room[1:])
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
-        """Split an action without its thought into speech, act, and a line that is no legal act."""
+        """Split an action without its thought into speech, act, and text that is neither."""
         raise NotImplementedError
 
     def _linked(self) -> Hearing:
@@ -383,21 +382,24 @@ class TeamEnv(TextEnv, ABC):
         messages = {}
         self._silent = set[str]()
         for agent in self.ledger.serving_order(self.round):
-            wish, room = well_formed(actions.get(agent, "")), 0
-            if agent in self._talking:
-                room = self.ledger.left(agent)[0]
+            wish = well_formed(actions.get(agent, ""))
+            room = self.ledger.left(agent)[0] if agent in self._talking else 0
             thought, fits, act = 0, True, ""
             if wish.startswith(BEGIN):
                 words, wish = split_thought(wish)
                 thought, fits = self._think(agent, words)
                 wish = wish if fits else ""
             if self.plays_acts:
-                wish, act, illegal = self._act(agent, wish)
-                if illegal:
-                    # No agent hears the line and it does nothing, so it is booked as a thought.
-                    booked, fits = self._think(agent, illegal, thought)
-                    thought, wish = thought + booked, wish if fits else ""
+                wish, act, idle = self._act(agent, wish)
+                booked, within = self._think(agent, idle, thought)
+                thought, fits = thought + booked, fits and within
+                if not within:
+                    # A legal act is taken back; an illegal line stays one.
+                    wish, act, _ = self._act(agent, "") if act else ("", "", "")
             text, tokens = cut(wish, room, self.tokenize)
+            if self.plays_acts and text != wish:
+                # The room for an act is room for words that no agent hears.
+                thought += self._think(agent, wish[len(text) :], thought)[0]
             if room and not text:
                 self._silent.add(agent)
             self.ledger.charge(agent, tokens)
@@ -407,7 +409,7 @@ class TeamEnv(TextEnv, ABC):
         self.messages += self._latest.values()
 
     def _think(self, agent: str, words: str, before: int = 0) -> tuple[int, bool]:
-        """Book the tokens of a thought; return how many were booked, and whether those were all."""
+        """Book a thought; return how many of its tokens were booked, and whether all were."""
         return self.ledger.think(agent, len(self.tokenize(words)), self._may_think[agent], before)
 
     def _news(self, agents: Sequence[str], comments: Mapping[str, str]) -> dict[str, str]:
@@ -456,9 +458,7 @@ class TeamEnv(TextEnv, ABC):
         for speaker, listeners in self._audience.listeners.items():
             message = self._latest[speaker]
             for listener in listeners:
-                lost = self._transmission is not None and self._transmission.loses(
-                    message, listener
-                )
+                lost = self._transmission and self._transmission.loses(message, listener)
                 tokens[listener] += 0 if lost else message.tokens
         return tokens
 

@@ -6,8 +6,10 @@ Rules beyond those of `envs.dialogue.team`:
   speech. Other agents do not hear the act.
 - Acts are free and have tokens of their own: while an agent is to act, `tokens_left` counts the
   longest act beside the next message, so speech and spent budgets never prevent an act.
-- An illegal act line, or an act out of turn, does nothing; `legal` in the infos is then False. Its
-  tokens are booked as a thought, because it would otherwise be a free note to oneself.
+- An illegal act line, or an act out of turn, does nothing; `legal` in the infos is then False.
+- What no agent hears is booked as a thought, because it would otherwise be a free note to oneself:
+  that line, words in a round without talk or beyond a cap, and what an act has beyond its usual
+  form (`> catch 10`) or the tokens of the longest act.
 - An agent that does not act gets the world's default. A silent team never loses reward.
 
 The reward of an agent in a round is its gain less the price of the tokens charged. Every end is a
@@ -17,6 +19,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,11 +31,15 @@ from laconic.envs.dialogue.addressing import Addressing, Hearing
 from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.messages import padding
 from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster, Topology
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.task import Style, Task
 from laconic.envs.worlds.base import MARK, World, act_line, split_act
+
+_ZEROS = re.compile(r"(?<![\w.])0+(?=[0-9])")
+"""Leading zeros, which do not change a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +181,23 @@ class WorldEnv(TeamEnv):
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         speech, line = split_act(message)
-        act = None
+        between, _, behind = message[len(speech) :].partition(line) if line else ("", "", "")
+        text, act = line.removeprefix(MARK), None
         if line and agent in self._turns.acting:
-            text = line.removeprefix(MARK).removeprefix(" ")
-            act = self.world.parse_act(self._state, agent, text)
+            act = self.world.parse_act(self._state, agent, text.strip())
         # Not acting is legal; an act line that cannot be carried out is not.
         self._legal[agent] = act is not None or not line
         if act is None:
             self._acts.pop(agent, None)
-            return speech, "", line
+            return speech, "", padding(between) + line + padding(behind)
         self._acts[agent] = act
-        return speech, line, ""
+        bare = text.strip()
+        spaces = text[: len(text) - len(text.lstrip())]
+        line = MARK + spaces[:1] + bare
+        excess = "".join(self.tokenize(line)[self._act_tokens :])
+        if self.world.parse_act(self._state, agent, _ZEROS.sub("", bare)) == act:
+            excess += "".join(_ZEROS.findall(bare))
+        return speech, line, padding(between, spaces, behind) + excess
 
     def _resolve(self) -> Outcome:
         messages = {agent: message.text for agent, message in self._latest.items()}

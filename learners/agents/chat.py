@@ -189,10 +189,12 @@ class ChatCodec:
             size = fits if size is None else min(size, fits)
         ids, logprobs = ids[:size], logprobs[:size]
         message, stopped = self.parse(ids, request.agent)
+        # It stays in the agent's conversation, where it would be a free note.
+        dropped = self._silence.dropped(self._text(ids), message)
         if self._thoughts is None:
-            return Reply(message, new, ids, logprobs, truncated=stopped)
+            return Reply(message, new, ids, logprobs, truncated=stopped, thought=dropped)
         _, _, unended = self._thoughts.parts(ids)
-        thought = self._thought(ids)
+        thought = self._thought(ids) + dropped
         return Reply(message, new, ids, logprobs, truncated=unended or stopped, thought=thought)
 
     def parse(self, reply_ids: Sequence[int], agent: str = "") -> tuple[str, bool]:

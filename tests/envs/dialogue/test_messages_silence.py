@@ -37,6 +37,12 @@ WORD = SilenceWord("<silence>")
         "Silence.",
         "helper_1: silence",
         "<silence> and more",
+        # Lists, formulas, HTML and full width.
+        *("1. <silence>", "1) <silence>", "(1) **<silence>**", "- <silence>", "* <silence>"),
+        *("$<silence>$", "$$<silence>$$", r"\(<silence>\)", r"\boxed{<silence>}", "$silence$"),
+        *("<b><silence></b>", "<p>silence</p>", "<answer><silence></answer>", "<i>[silence]</i>"),
+        *("&lt;silence&gt;", "&#60;Silence/&#62;", r"\<silence\>", "\uff1csilence\uff1e"),
+        *("\u200b<silence>", "\u2060\ufeff<silence>", "1. silence", "<b>helper_1:</b> <silence>"),
     ],
 )
 def test_silence_in_any_dress_is_silence(text):
@@ -56,6 +62,13 @@ def test_silence_in_any_dress_is_silence(text):
         # Only the name of who speaks is dressing.
         ("solver_0: <silence>", "solver_0:", ""),
         ("42 <silence>", "42", ""),
+        # Only a list of one item begins with its number.
+        ("42. <silence>", "42.", ""),
+        ("2. <silence>", "2.", ""),
+        ("$5 <silence>", "$5", ""),
+        ("<b>no</b> <silence>", "<b>no</b>", ""),
+        ("<b><silence></b>", "", ""),
+        ("<silence> <hm>", "", "<hm>"),
         ("#### 7 <silence>", "#### 7", ""),
         ("silence is golden", "silence is golden", ""),
         ("I keep silence", "I keep silence", ""),
@@ -98,3 +111,39 @@ def test_servers_are_given_the_likeliest_spellings():
     assert WORD.spellings == ("<silence>", "<silence/>", "</silence>", "<Silence>")
     assert SilenceWord("<QUIET>").spellings[:2] == ("<QUIET>", "<QUIET/>")
     assert all(WORD.ends(spelling) for spelling in WORD.spellings)
+
+
+@pytest.mark.parametrize(
+    ("text", "dropped"),
+    [
+        # As it is usually spelled, with one white space or a blank line before it.
+        *(
+            (text, "")
+            for text in ("<silence>", " <silence>", "\n\n<silence>", "<SILENCE>", "</silence>")
+        ),
+        *(
+            (text, "")
+            for text in ("[silence]", "Silence.", "", "\n", "Hi", " Hi\n", "Hi <silence>")
+        ),
+        ('** ## " <silence>', '** ## " '),
+        ("**<silence>", "**"),
+        ("1. <silence>", "1. "),
+        ("helper_1: <silence>", "helper_1: "),
+        ("<b><i><silence>", "<b><i>"),
+        ("\u200b\u200b<silence>", "\u200b\u200b"),
+        ("\t\t\t\t<silence>", "\t\t\t"),
+        # Spaces and case within the word could spell a note.
+        ("<   silence >", "<   silence >"),
+        ("<sIlEnCe>", "<sIlEnCe>"),
+        ("[[silence]]]]]", "[[]]]]]"),
+        ("\n\n\n", "\n"),
+        (" " * 9, " " * 8),
+        # Around a message, too.
+        ("Hi\t\t\t", "\t\t"),
+        ("   Hi", "  "),
+        ("Hi \n \n<silence>", "\n \n"),
+        ("  Hi <silence> x", " x"),
+    ],
+)
+def test_what_no_agent_hears_is_dropped_but_one_space_is_not(text, dropped):
+    assert WORD.dropped(text, WORD.split(text, "helper_1").message) == dropped

@@ -79,9 +79,11 @@ def test_speech_is_charged_and_an_act_is_not():
     assert rewards == pytest.approx(dict.fromkeys(FIVE, 0.1), rel=1e-12)
     assert infos["fisher_0"]["tokens_said"] == 0
     observations, rewards, _, _, infos = env.step({"fisher_0": "Hello\n> next fisher_2"})
-    # Cut to 4 characters of speech, 0.1 each; the act is heard and done all the same.
-    assert rewards["fisher_0"] == pytest.approx(-0.4, rel=1e-12)
+    # Cut to 4 characters of speech, 0.1 each; the act is heard and done all the same. The fifth
+    # character costs as much: the agent said it, and reads it again.
+    assert rewards["fisher_0"] == pytest.approx(-0.5, rel=1e-12)
     assert infos["fisher_0"]["message"] == "Hell" and infos["fisher_0"]["cut"]
+    assert infos["fisher_0"]["tokens_said"] == 4 and infos["fisher_0"]["tokens_thought"] == 1
     assert infos["fisher_0"]["act"] == "> next fisher_2"
     assert observations["fisher_2"]["text"] == "fisher_0: Hell"
     assert observations["fisher_2"]["tokens_left"][0] == 4 + act_room
@@ -240,7 +242,18 @@ PRICED = {"reward": {"price": 1.0, "normalizer": 10}, "tokenize": list, "tasks":
     ("message", "result"),
     [
         ("> catch 10", ("", 0, 0, True, False, "> catch 10", 0)),
-        ("Hi\n> catch 10", ("", 0, 0, True, True, "> catch 10", 0)),
+        # Words before an act or in its place, which no agent hears.
+        ("Hi\n> catch 10", ("", 0, 2, True, True, "> catch 10", 2)),
+        ("I take ten", ("", 0, 10, True, True, "", 10)),
+        ("Hi\n> take 10", ("", 0, 11, False, True, "", 11)),
+        # One space is the form of an act; the rest is padding.
+        (">catch 10", ("", 0, 0, True, False, ">catch 10", 0)),
+        ("> catch 10\n", ("", 0, 0, True, False, "> catch 10", 0)),
+        ("> catch 10" + "\t" * 400, ("", 0, 399, True, False, "> catch 10", 399)),
+        (">" + "\t" * 400 + "catch 10", ("", 0, 399, True, False, ">\tcatch 10", 399)),
+        ("\n" * 400 + "> catch 10", ("", 0, 398, True, False, "> catch 10", 398)),
+        ("> catch 000010", ("", 0, 4, True, False, "> catch 000010", 4)),
+        ("> catch 0", ("", 0, 0, True, False, "> catch 0", 0)),
         ("", ("", 0, 0, True, False, "", 0)),
         # Lines of 9, 15 and 1 tokens that are no act of a harvest.
         ("> take 10", ("", 0, 9, False, False, "", 9)),
@@ -284,3 +297,23 @@ def test_a_line_of_an_agent_that_has_no_room_is_neither_heard_nor_charged():
     # fisher_0 has the word.
     *_, infos = env.step({"fisher_1": "> next fisher_2, who knows more"})
     assert (infos["fisher_1"]["tokens_thought"], infos["fisher_1"]["legal"]) == (0, False)
+
+
+def test_a_world_that_reads_acts_in_any_dress_gives_no_free_notes(monkeypatch):
+    env = envs.make("commons", **PRICED)
+    monkeypatch.setattr(
+        type(env.world), "parse_act", lambda *args: 10 if "10" in args[-1] else None
+    )
+    env.reset(seed=0)
+    # The longest act, and the line break before it, have 18 characters; this one has 26.
+    note = "> catch 10, as we all know"
+    assert _round_of(env, note) == ("", 0, 8, True, False, note, 8)
+
+
+def test_padding_beyond_the_cap_on_thoughts_takes_an_act_back():
+    env = envs.make("commons", **PRICED, budget={"thought": 5})
+    env.reset(seed=0)
+    assert _round_of(env, "> catch 10" + " " * 6) == ("", 0, 5, True, False, "> catch 10", 5)
+    env.reset(seed=0)
+    assert _round_of(env, "> catch 10" + " " * 7) == ("", 0, 5, True, True, "", 5)
+    assert env.world_state.months[0].caught["fisher_0"] == 0

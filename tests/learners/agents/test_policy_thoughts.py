@@ -64,6 +64,25 @@ def reply(policy, text, request=ASKED):
 
 
 @pytest.mark.parametrize(
+    ("text", "thought", "message"),
+    [
+        ('** ## "~', '** ## "', ""),
+        ("<think>a</think>**~", "a**", ""),
+        ("   7|", "  ", "7"),
+        ("7  \n~", " \n", "7"),
+        # One space and a blank line are legal.
+        (" 7\n\n|", "", "7"),
+        ("~", "", ""),
+    ],
+)
+@pytest.mark.parametrize("thinking", [True, False])
+def test_what_no_agent_hears_is_charged_as_a_thought(thinker, thinking, text, thought, message):
+    if thinking or "<think>" not in text:
+        result = reply(thinker(thinking=thinking), text)
+        assert (result.thought, result.message) == (thought, message)
+
+
+@pytest.mark.parametrize(
     ("text", "thought", "message", "truncated"),
     [
         ("<think>3 + 4</think>\n\n7|", "3 + 4", "7", False),
