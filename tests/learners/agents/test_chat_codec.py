@@ -54,6 +54,16 @@ def test_a_reply_that_had_no_room_at_all_was_not_stopped(policy):
     assert policy.parse(()) == ("", False)
 
 
+def test_dressing_before_the_silence_word_is_no_free_note(policy):
+    ids = (*policy.tokenizer.encode("3. * 3", add_special_tokens=False), *policy.write(""))
+    # The words before the silence word are heard, and dressing is not.
+    said = policy.reply_with(LONG, (), ids, (0.0,) * len(ids))
+    assert said.message and not said.thought
+    ids = (*policy.tokenizer.encode("??", add_special_tokens=False), *policy.write(""))
+    dressed = policy.reply_with(LONG, (), ids, (0.0,) * len(ids))
+    assert (dressed.message, dressed.thought.strip()) == ("", "??")
+
+
 def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
     reply = policy.quote(LONG, "There are 3 birds in the tree")
     assert len(reply.reply_ids) == 6 and reply.truncated

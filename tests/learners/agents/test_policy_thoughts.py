@@ -75,11 +75,9 @@ def reply(policy, text, request=ASKED):
         ("~", "", ""),
     ],
 )
-@pytest.mark.parametrize("thinking", [True, False])
-def test_what_no_agent_hears_is_charged_as_a_thought(thinker, thinking, text, thought, message):
-    if thinking or "<think>" not in text:
-        result = reply(thinker(thinking=thinking), text)
-        assert (result.thought, result.message) == (thought, message)
+def test_what_no_agent_hears_is_charged_as_a_thought(thinker, text, thought, message):
+    result = reply(thinker(), text)
+    assert (result.thought, result.message) == (thought, message)
 
 
 @pytest.mark.parametrize(
