@@ -10,13 +10,14 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.experiments.command_line.say import complain, say
@@ -24,7 +25,11 @@ from laconic.experiments.command_line.say import complain, say
 _HOME = re.compile(r"""((?:^|[=\[,{(:])\s*["']?)(~[\w.-]*)(?=/)""")
 """A home folder, `~` or `~name`, at the beginning of a value; behind it is the rest of a path."""
 _SETTING = re.compile(r"(\w+)=(.*)", re.DOTALL)
-_FLAG = re.compile(r"--?([a-z][\w-]*)(?:=(.*))?", re.DOTALL)
+_FLAG = re.compile(r"--?([a-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_FOLDERS = {"train": "resume", "evaluate": "run", "compare": "compare.runs", "demand": "runs"}
+"""Program with a config -> the key under which it takes the folder of a run."""
+_BARE = re.compile(r"[\w./][^=]*/")
+"""A path that stands alone; a deleted group begins with `~`."""
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -85,6 +90,33 @@ def read_arguments(
         refuse(error)
 
 
+def check_style(program: str, arguments: Sequence[str], flags: Collection[str]) -> None:
+    """Refuse flags and bare folders on the command line of a program with a config.
+
+    Args:
+        program: name of the program's config.
+        arguments: words of the command line.
+        flags: flags of Hydra, which may be shortened.
+
+    Raises:
+        HydraException: names what to type instead.
+    """
+    names = [word.partition("=")[0] for word in arguments]
+    known = {name for name in names if any(flag.startswith(name) for flag in flags)}
+    strange = [name for name in names if name.startswith("--") and name not in known]
+    key = _FOLDERS.get(program)
+    words = _in_one_style(arguments, kept=known) if strange else list(arguments)
+    bare = [word for word in words if "=" not in word and _BARE.match(word)]
+    if key and bare and not known - {"--run", "-r", "-m", "--multirun"}:
+        value = f"[{bare[0]}]" if key.endswith(".runs") else bare[0]
+        words = [f"{key}={value}" if word == bare[0] else word for word in words]
+        words = [word for word in words if word != "--run"]
+        strange = strange or bare
+    if strange:
+        typed = shlex.join(["laconic", program.replace("_", "-"), *words])
+        raise HydraException(f"expected settings as key=value; got {strange[0]!r}: type {typed}")
+
+
 def refuse(error: object) -> NoReturn:
     """End the program for a mistake on its command line."""
     complain(f"error: {error}")
@@ -93,11 +125,12 @@ def refuse(error: object) -> NoReturn:
 
 def _values(program: str, words: Sequence[str], wanted: Mapping[str, Argument]) -> dict[str, Any]:
     typed: dict[str, list[str]] = {}
+    switches = {key for key, each in wanted.items() if each.kind is bool}
     for word in words:
         if word.startswith("-") and len(word) > 1:
             raise ValueError(
                 f"expected settings as key=value; got {word!r}: type"
-                f" {shlex.join(['laconic', program, *_in_one_style(words, wanted)])}"
+                f" {shlex.join(['laconic', program, *_in_one_style(words, switches)])}"
             )
         key, value = _assigned(word, wanted)
         if not key:
@@ -143,16 +176,18 @@ def _value(key: str, text: str, argument: Argument) -> Any:
         raise ValueError(f"expected {key}=<{number}>; got {key}={text}") from error
 
 
-def _in_one_style(words: Sequence[str], wanted: Mapping[str, Argument]) -> list[str]:
-    """Write `--folder x` and `--public` as `folder=x` and `public=true`."""
+def _in_one_style(
+    words: Sequence[str], switches: Collection[str] = (), kept: Collection[str] = ()
+) -> list[str]:
+    """Write `--folder x` as `folder=x` and, for `switches`, `--public` as `public=true`."""
     written: list[str] = []
     rest = iter(words)
     for word in rest:
         match = _FLAG.fullmatch(word)
         key = match[1].replace("-", "_") if match else ""
-        if not match:
+        if not match or word.partition("=")[0] in kept:
             written.append(word)
-        elif key in wanted and wanted[key].kind is bool:
+        elif key in switches:
             written.append(f"{key}=true")
         else:
             value = match[2] if match[2] is not None else next(rest, f"<{key}>")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
@@ -33,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock, lock, new_folder, sweeping
-from laconic.experiments.command_line.arguments import expand_home
+from laconic.experiments.command_line.arguments import check_style, expand_home
 from laconic.experiments.command_line.interrupt import received
 from laconic.experiments.command_line.mistakes import (
     compose_keys,
@@ -126,6 +127,7 @@ def _run(
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         typed = expand_home(sys.argv[1:])
+        check_style(config_name, typed, get_args_parser()._option_string_actions)
         sys.argv[1:] = flags_last(accept_hidden(spell_out(typed, config_name)))
         offer_environments(sys.argv[1:], CONF)
         with _errors_raised():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from laconic import Run, compose
@@ -12,6 +13,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.sources import locate
 from laconic.experiments.command_line.arguments import (
     Argument,
+    check_style,
     expand_home,
     expand_settings,
     read_arguments,
@@ -140,6 +142,42 @@ def test_a_mistake_is_answered_in_one_line_with_what_to_type(capsys, words, mess
     said = capsys.readouterr().err
     assert ended.value.code == 2 and said.startswith("error: ") and said.count("\n") == 1
     assert message in said
+
+
+FLAGS = ("--run", "-r", "--multirun", "-m", "--cfg", "-c", "--config-dir", "-cd", "--help", "-h")
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "typed"),
+    [
+        ("train", ["--seed", "1"], "train seed=1"),
+        ("train", ["-m", "--train.steps=5", "seed=1,2"], "train -m train.steps=5 seed=1,2"),
+        ("warm_start", ["--env", "math"], "warm-start env=math"),
+        ("evaluate", ["outputs/mine", "seed=1"], "evaluate run=outputs/mine seed=1"),
+        # `--run` is a flag of Hydra, without a value.
+        ("evaluate", ["--run", "outputs/mine"], "evaluate run=outputs/mine"),
+        ("train", ["./mine/"], "train resume=./mine/"),
+        ("compare", ["a/b"], "compare 'compare.runs=[a/b]'"),
+    ],
+)
+def test_a_program_with_a_config_says_what_to_type_too(program, words, typed):
+    with pytest.raises(HydraException, match="expected settings as key=value; got") as caught:
+        check_style(program, words, FLAGS)
+    assert str(caught.value).endswith(f": type laconic {typed}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-m", "seed=1,2", "hydra.sweep.dir=a/b"],
+        ["--cfg", "job"],
+        ["--multi", "seed=1"],
+        ["--config-dir", "a/b", "env=mine"],
+        ["~learner/price", "+env/x=y"],
+    ],
+)
+def test_flags_of_hydra_stay(words):
+    check_style("train", words, FLAGS)
 
 
 def test_help_lists_what_a_program_takes(capsys):
