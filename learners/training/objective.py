@@ -137,7 +137,7 @@ class Objective(ObjectiveSettings):
         Without any generated token the loss is 0 and its gradient zero.
 
         Raises:
-            SettingError: `kl` is above 0 and there are no reference log-probabilities.
+            SettingError: `beta` is above 0 and there are no reference log-probabilities.
         """
         if self.beta > 0 and inputs.reference_logprobs is None:
             raise SettingError(

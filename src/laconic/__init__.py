@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic.experiments.session.session import Run, compose, train
+    from laconic.experiments.python import Run, compose, train
 
 __all__ = ["Run", "compose", "train"]
 
@@ -23,10 +23,10 @@ __all__ = ["Run", "compose", "train"]
 def __getattr__(name: str) -> Any:
     """Load what trains when it is asked for, so that environments alone need no torch."""
     if name in __all__:
-        from laconic.experiments.session import session
+        from laconic.experiments import python
         from laconic.records import explain
 
-        thing = getattr(session, name)
+        thing = getattr(python, name)
         explain([thing])
         return thing
     if name == "__version__":

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from laconic.experiments.session.session import compose
+from laconic.experiments.python import compose
 from laconic.experiments.session.setup import (
     draw_starts,
     make_environments,

@@ -29,6 +29,9 @@ FILE_CIRCLES: set[Edge] = set()
 """Imports that close a circle of files. The list may only become shorter."""
 FOLDER_CIRCLES: set[Edge] = set()
 """Imports that close a circle of folders. The list may only become shorter."""
+AREA_CIRCLES: set[Edge] = {("learners/agents", "learners/rollout")}
+"""Imports that close a circle of areas. The list may only become shorter. New weights learn their
+tokenizer from played episodes, and demonstrations are played in the tokens of an agent."""
 
 
 @functools.cache
@@ -113,6 +116,23 @@ def _folder_graph(files: Mapping[str, set[str]]) -> dict[str, set[str]]:
     return graph
 
 
+def _area_graph(files: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return for each area those that it imports.
+
+    An area is a folder of a floor with all below it, or a file at its top, such as a program.
+    """
+    graph: dict[str, set[str]] = {}
+    for file, imported in files.items():
+        others = graph.setdefault(_area(file), set())
+        others |= {_area(path) for path in imported} - {_area(file)}
+    return graph
+
+
+def _area(file: str) -> str:
+    parts = Path(file).parts
+    return file if len(parts) == 2 else "/".join(parts[:2])
+
+
 def _circle(graph: Mapping[str, set[str]]) -> list[str]:
     """Return one circle of a graph; empty where there is none."""
     try:
@@ -169,6 +189,19 @@ def test_no_file_imports_in_a_circle_beyond_those_that_are_known():
 
 def test_no_folder_imports_in_a_circle_beyond_those_that_are_known():
     _check_circles(_folder_graph(_file_graph()), FOLDER_CIRCLES)
+
+
+def test_no_area_imports_in_a_circle_beyond_those_that_are_known():
+    _check_circles(_area_graph(_file_graph()), AREA_CIRCLES)
+
+
+def test_an_area_is_a_whole_folder_and_a_program_an_area_by_itself():
+    # Leaf folders alone would miss both circles.
+    deep = {"l/a/x/f.py": {"l/b/g.py"}, "l/b/g.py": set(), "l/b/y/h.py": {"l/a/i.py"}}
+    assert _area_graph(deep) == {"l/a": {"l/b"}, "l/b": {"l/a"}}
+    program = {"e/train.py": {"e/session/s.py"}, "e/session/s.py": {"e/train.py"}}
+    assert _area_graph(program) == {"e/train.py": {"e/session"}, "e/session": {"e/train.py"}}
+    assert _circle(_folder_graph(deep)) == _circle(_folder_graph(program)) == []
 
 
 @pytest.mark.parametrize(

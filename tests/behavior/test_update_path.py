@@ -12,7 +12,7 @@ from laconic.experiments import train
 MODULES, FUNCTIONS = 32, 210
 
 
-def test_an_update_passes_few_modules_and_functions(run, tmp_path, monkeypatch):
+def test_an_update_passes_few_modules_and_functions(run, rows, tmp_path, monkeypatch):
     root, update = str(ROOT), train.update
     called, before_last_step = set(), set()
 
@@ -40,13 +40,15 @@ def test_an_update_passes_few_modules_and_functions(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(train, "update", profiled)
     settings = ["seed=0", "threads=1", "train.steps=2", "train.tasks_per_step=2"]
-    settings += ["train.group_size=4", "agent.sampling.max_reply_tokens=12", "env.tasks=20"]
-    settings += ["evaluation.tasks=2", "report=false", f"hydra.run.dir={tmp_path}/run"]
-    outcome = run("train", *settings)
+    settings += ["train.group_size=4", "env.tasks=20", "evaluation.tasks=2", "report=false"]
+    outcome = run("train", *settings, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
+    # Whole replies solve some tasks. Without a contrast there is no loss, and half of the way.
+    assert rows(tmp_path / "run" / "metrics.jsonl")[2]["learner/grad_norm"] > 0
     modules = sorted({module for module, _ in before_last_step})
     # The first and the last part of the way are there.
     assert ("/experiments/train.py", "update") in before_last_step
     assert "/learners/training/trainer.py" in modules and "/envs/dialogue/team.py" in modules
+    assert "/learners/training/logprobs.py" in modules
     assert len(modules) <= MODULES, modules
     assert len(before_last_step) <= FUNCTIONS, sorted(before_last_step)

@@ -23,8 +23,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
 import laconic
+from laconic.experiments.python import compose
 from laconic.experiments.run_folder import provenance
-from laconic.experiments.session.session import compose
 from laconic.experiments.session.setup import make_environments, make_team
 from laconic.extras.speed.bare_calls import StepTimer
 

@@ -25,8 +25,8 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
+from laconic.experiments.python import compose
 from laconic.experiments.session import setup
-from laconic.experiments.session.session import compose
 from laconic.learners.episode import Group
 from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.logprobs import current_logprobs

@@ -64,7 +64,7 @@ def push(name: str, policy: str, folder: str = "", base: str = "") -> list[float
 
 def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
     from laconic import envs
-    from laconic.experiments.session.session import compose
+    from laconic.experiments.python import compose
     from laconic.experiments.session.setup import make_team
 
     settings = dict(override.split("=", 1) for override in overrides)

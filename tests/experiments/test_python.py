@@ -12,8 +12,8 @@ from omegaconf import OmegaConf
 
 import laconic
 from laconic.envs.errors import SettingError
-from laconic.experiments.session import session
-from laconic.experiments.session.session import spelled
+from laconic.experiments import python
+from laconic.experiments.python import spelled
 
 
 class Mine:
@@ -109,7 +109,7 @@ def test_a_table_has_a_row_for_each_step(trained):
 def test_the_name_of_the_package_alone_loads_nothing_slow():
     code = "import sys, laconic; print('torch' in sys.modules, hasattr(laconic, 'nothing'))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False False\n"
-    assert laconic.train is session.train and laconic.Run is session.Run
+    assert laconic.train is python.train and laconic.Run is python.Run
 
 
 @pytest.mark.parametrize("name", ["nothing", "empty"])
@@ -147,6 +147,6 @@ def test_errors_of_a_training_name_the_arguments_of_python(trained):
 
 def test_a_setting_that_a_class_needs_is_a_text_too():
     message = "my.Env needs 'size'; pass +env.size=<value> +env.kind=<value> (config key 'env')"
-    assert session.in_python(f"{message} (LACONIC_TRACEBACK=1 shows where)") == (
+    assert python.in_python(f"{message} (LACONIC_TRACEBACK=1 shows where)") == (
         "my.Env needs 'size'; pass \"+env.size=<value>\" \"+env.kind=<value>\" (config key 'env')"
     )
