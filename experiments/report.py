@@ -1,5 +1,7 @@
 """Write the report of a run, or of a folder of runs: one HTML file, and its pictures beside it.
 
+A folder of runs also gets its data, `sweep.csv` and `sweep.json` (`experiments.reporting.data`).
+
     laconic report outputs/train/2026-01-31_12-00-00
     laconic report multirun/2026-01-31/12-00-00
 
@@ -21,6 +23,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.lock import refuse_links
 from laconic.experiments.reporting import frontier, single, standing, sweep
+from laconic.experiments.reporting.data import FILES, write_data
 from laconic.experiments.reporting.facts import facts, facts_of_all, title
 from laconic.experiments.reporting.look import LEFT_OUT, Picture, can_draw
 from laconic.experiments.reporting.records import Run
@@ -101,6 +104,7 @@ def _write_sweep(folder: Path, paths: Sequence[Path], console: Console | None) -
     grouped = sweep.sort_out(runs)
     document, pictures = frontier.document(folder, runs, grouped)
     path = _save(folder, document, pictures)
+    write_data(folder, runs, grouped)
     if console:
         for run in runs:
             _print_lines(console, f"{run.folder.name} warned: ", run.warnings)
@@ -119,6 +123,8 @@ def _write_sweep(folder: Path, paths: Sequence[Path], console: Console | None) -
             several = len(grouped.environments) > 1
             _print_table(console, f"{heading}; {name}" if several else heading, heads, rows)
         _print_paths(console, path, pictures)
+        names = " and ".join(FILES)
+        console.print(Text(printable(f"data: {folder} ({names})")), soft_wrap=True)
     return path
 
 

@@ -22,6 +22,7 @@ from rich.console import Console
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.group_log import log_group
 from laconic.experiments.session import run_state, setup, sweep_result
@@ -54,9 +55,13 @@ def main(cfg: DictConfig) -> float | list[float]:
     setup.set_up_process(cfg.threads)
     team = setup.make_team(cfg)
     setup.refuse_scripts(team)
-    folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
+    hydra = HydraConfig.get()
+    folder = RunFolder(common_folder(hydra.runtime.output_dir, processes))
+    names = part_names(cfg, hydra.runtime.choices, hydra.overrides.task)
     # A run without a row has nothing to resume.
-    resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
+    resumed = processes.main(
+        lambda: folder.start(cfg, cfg.resume and folder.metrics.exists(), names=names)
+    )
     processes.main(lambda: print_header(cfg, folder.path))
     run = prepare(cfg, folder, team, processes)
     processes.main(lambda: print_start(team, run.environments[0]))
@@ -86,7 +91,8 @@ def main(cfg: DictConfig) -> float | list[float]:
 
 def print_header(cfg: DictConfig, folder: Path) -> None:
     """Print the team, environment and folder of the run, and a warning for unsuited weights."""
-    lines = header(cfg, HydraConfig.get().runtime.choices, folder)
+    hydra = HydraConfig.get()
+    lines = header(cfg, hydra.runtime.choices, folder, hydra.overrides.task)
     for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
         say(line)
 

@@ -136,6 +136,31 @@ GATE: Mapping[str, str] = {
 """Further metrics where a gate decides who speaks (`agent.gate`). The first three leave out turns
 in which it is unknown whether the agent was informed."""
 
+SHARES = frozenset(
+    (
+        *("accuracy", "strict", "stated", "silence_rate", "silent_if_uninformed"),
+        *("spoke_if_informed", "cut_rate", "truncated_replies", "truncated_rate"),
+        *("source_overlap", "facts_told", "lost_rate", "unheard_rate", "overuse", "cooperation"),
+        *("survived", "survived_to_last", "gate_precision", "gate_recall"),
+    )
+)
+"""Metrics that are shares of something, from 0 to 1; they are shown in percent."""
+_FRACTIONS = SHARES | {"efficiency", "equality", "monthly_gini", "gate_f1"}
+_SIGNED = ("score", "reward", "task_reward")
+"""Metrics that may be below 0, because a task reward may."""
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """Return the smallest and the largest value that a metric can have.
+
+    A metric of an environment's or a package's own may have any value.
+    """
+    by_role = name.startswith("tokens_said/")
+    words_of = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE)
+    known = by_role or any(name in words for words in words_of)
+    low = 0.0 if known and name not in _SIGNED else -math.inf
+    return low, 1.0 if name in _FRACTIONS else math.inf
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:

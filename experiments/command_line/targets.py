@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,8 @@ from laconic.experiments.command_line.defaults import apply_defaults, experiment
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
+NAMED = ("env", "agent", "learner", "optimizer")
+"""Config groups that reports and tables name."""
 KEPT = ("env.max_rounds",)
 """Keys that the rollout reads, also if the class does not take them."""
 
@@ -80,6 +83,8 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
 
 _HIDDEN_NODES = ("env.channel", "env.fault", "agent.lora", "agent.gate")
 _TARGET = "._target_"
+_CONF = Path(__file__).resolve().parents[2] / "conf"
+_OURS = ("laconic.", "torch.")
 _PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
 _MEMBER = re.compile(r"^agent\.members\.\w+")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -232,6 +237,46 @@ def check_learner(learner: Any, target: str) -> None:
             f" (laconic.learners.prices.schedule.Price); that of {target} is"
             f" {_with_article(price)}. Give it another name if it is something else"
         )
+
+
+def part_name(
+    group: str, settings: Mapping[str, Any], choice: str | None, overrides: Sequence[str]
+) -> str:
+    """Return the name of a part of a run, for every title, table and file.
+
+    Args:
+        group: config group of the part, one of `NAMED`.
+        settings: settings of the part.
+        choice: chosen option of the group; None if unknown.
+        overrides: overrides of the run.
+
+    Returns:
+        The class, if it is not the option's own; else the environment's name, or the option.
+        Classes of this package have the last two parts of their path. Empty if unknown.
+    """
+    target = str(settings.get("_target_") or "")
+    keys = {override.partition("=")[0].lstrip("+") for override in overrides}
+    # Hydra still calls the option `gspo` if a class of the user has taken its place.
+    foreign = not target.startswith(_OURS) and (_CONF / group / f"{choice}.yaml").is_file()
+    named_class = f"{group}{_TARGET}" in keys or (target and foreign)
+    if not named_class:
+        if group == "env" and target in ("", "laconic.envs.make") and settings.get("name"):
+            return str(settings["name"])
+        if choice:
+            return choice
+    return ".".join(target.split(".")[-2:]) if target.startswith(_OURS) else target
+
+
+def part_names(
+    settings: Mapping[str, Any], choices: Mapping[str, str | None], overrides: Sequence[str]
+) -> dict[str, str]:
+    """Return the names of the parts of a composed configuration, by config group."""
+    nodes = {group: settings.get(group) for group in NAMED}
+    return {
+        group: part_name(group, node if isinstance(node, Mapping) else {}, choice, overrides)
+        for group, node in nodes.items()
+        for choice in (choices.get(group),)
+    }
 
 
 def dotted(value: Any, prefix: str = "") -> Iterator[str]:

@@ -26,7 +26,7 @@ from laconic.experiments.reporting.page import TEMPLATES
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.single import COLUMNS, rows
 from laconic.experiments.reporting.words import label
-from laconic.experiments.run_folder.folder import TEAM, flatten, write_atomically
+from laconic.experiments.run_folder.folder import NAMES, TEAM, flatten, write_atomically
 from laconic.learners.agents.folders import ONE, folder_name
 from laconic.learners.interfaces import Policy
 from laconic.learners.untrusted_files import read_json
@@ -142,7 +142,7 @@ def model_card(
     team: dict[str, str | None] = read_json(policy / TEAM)
     name = repository or policy.resolve().parent.name
     typed = [text for text in run.overrides or () if not text.lstrip("+").startswith(PRIVATE)]
-    settings = {key: value for key, value in run.settings.items() if key not in PRIVATE}
+    settings = {key: value for key, value in run.settings.items() if key not in (*PRIVATE, NAMES)}
     evaluation, figures = run.after or run.before, rows(run)
     env, (_, prices) = run.group("env"), run.series("train/price")
     reward = env["reward"] if isinstance(env.get("reward"), Mapping) else {}
@@ -189,13 +189,13 @@ def evaluation_command(run: Run, name: str) -> str:
 
 def _metadata(run: Run, policy: Path, name: str, license: str | None) -> ModelCardData:
     source = str(run.group("env").get("source", ""))
-    learner = [run.choices["learner"]] if "learner" in run.choices else []
+    learner = run.name("learner")
     bases = sorted(_bases(run, policy))
     return ModelCardData(
         base_model=bases[0] if len(bases) == 1 else bases or None,
         library_name="peft" if any(policy.rglob(ADAPTER)) else "transformers",
         pipeline_tag="text-generation",
-        tags=["laconic", "multi-agent", "reinforcement-learning", *learner],
+        tags=["laconic", "multi-agent", "reinforcement-learning", *filter(None, [learner])],
         datasets=[source.removeprefix("hub:")] if source.startswith("hub:") else None,
         metrics=["accuracy"],
         license=license,

@@ -12,7 +12,8 @@ import numpy as np
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.sweep import Sweep
-from laconic.experiments.reporting.words import SHARES, label
+from laconic.experiments.reporting.words import label
+from laconic.learners.metrics import SHARES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

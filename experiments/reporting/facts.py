@@ -21,9 +21,9 @@ def facts(run: Run) -> dict[str, str]:
     texts = {
         "environment": run.environment,
         "source": str(env.get("source") or ""),
-        "agent": run.choices.get("agent") or _class_name(agent),
+        "agent": run.name("agent"),
         "model": str(agent.get("model") or ""),
-        "learner": run.choices.get("learner") or _class_name(learner),
+        "learner": run.name("learner"),
         "seed": run.seed,
         "price": _price(run, env, learner),
         "date": _date(run.written),
@@ -87,16 +87,12 @@ def _version(run: Run) -> str:
     return f"{run.version} (commit {commit[:10]}{dirty})" if commit and run.version else run.version
 
 
-def _class_name(settings: Mapping[str, Any]) -> str:
-    """Return the last two names of a part's `_target_`."""
-    return ".".join(str(settings.get("_target_") or "").split(".")[-2:])
-
-
 def _price(run: Run, env: Mapping[str, Any], learner: Mapping[str, Any]) -> str:
     """Return the configured token price, and its first and last value if a schedule changed it."""
     reward, schedule = env.get("reward"), learner.get("price")
     text = str(reward.get("price", "")) if isinstance(reward, Mapping) else ""
-    kind = _class_name(schedule).rpartition(".")[2] if isinstance(schedule, Mapping) else ""
+    target = schedule.get("_target_") if isinstance(schedule, Mapping) else None
+    kind = str(target or "").rpartition(".")[2]
     _, values = run.series("train/price")
     if len(set(values)) > 1:
         return f"{text} ({kind or 'moved'}: {values[0]:.3g} to {values[-1]:.3g})".strip()

@@ -8,18 +8,17 @@ wider intervals of their figures.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from laconic.experiments.reporting.records import Evaluation
-from laconic.experiments.reporting.words import SHARES
 from laconic.experiments.statistics.intervals import (
     difference,
     over_seeds,
     over_tasks_and_seeds,
     student,
 )
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import SHARES, Interval, bounds
 
 Pairs = Sequence[tuple[Evaluation, Evaluation]]
 """Evaluation to compare with, and evaluation; one pair per seed."""
@@ -31,13 +30,15 @@ def pooled(evaluations: Sequence[Evaluation | None], name: str) -> Interval | No
     figures = [figure for entry in having if (figure := entry.figure(name))]
     if not figures:
         return None
-    share = name in SHARES
-    bounds = (0.0, 1.0) if share else (-math.inf, math.inf)
     if len(having) == 1 or not _kept(having, name):
-        return over_seeds(figures, bounds)
-    if _same_tasks(having):
-        return over_tasks_and_seeds([entry.outcomes[name] for entry in having], share=share)
-    return student([figure.mean for figure in figures], bounds)
+        interval = over_seeds(figures)
+    elif _same_tasks(having):
+        runs = [entry.outcomes[name] for entry in having]
+        interval = over_tasks_and_seeds(runs, share=name in SHARES)
+    else:
+        interval = student([figure.mean for figure in figures])
+    low, high = bounds(name)
+    return replace(interval, low=max(interval.low, low), high=min(interval.high, high))
 
 
 def changed(pairs: Pairs, name: str) -> Interval | None:

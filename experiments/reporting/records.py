@@ -14,6 +14,8 @@ from typing import Any
 
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.worlds import join_act
+from laconic.experiments.command_line.targets import part_name
+from laconic.experiments.run_folder.folder import NAMES
 from laconic.learners.metrics import Interval, Outcomes
 
 
@@ -187,11 +189,17 @@ class Run:
         settings = self.settings.get(name)
         return settings if isinstance(settings, Mapping) else {}
 
+    def name(self, group: str) -> str:
+        """Return the name of a part, such as the learner; empty if unknown."""
+        recorded = self.group(NAMES).get(group)
+        if isinstance(recorded, str):
+            return recorded
+        return part_name(group, self.group(group), self.choices.get(group), self.overrides or ())
+
     @property
     def environment(self) -> str:
-        """Name of the environment, or its `_target_`; empty if unknown."""
-        env = self.group("env")
-        return str(env.get("name") or env.get("_target_", ""))
+        """Name of the environment, or its class; empty if unknown."""
+        return self.name("env")
 
     @property
     def seconds(self) -> float:

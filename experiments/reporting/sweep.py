@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laconic.experiments.reporting.pooled import pooled
-from laconic.experiments.reporting.records import Run, goal
+from laconic.experiments.reporting.records import Evaluation, Run, goal
 from laconic.experiments.reporting.standing import standing
 from laconic.experiments.reporting.words import label, level, share_of_before
 from laconic.learners.metrics import Interval
@@ -25,7 +25,10 @@ _IN_TABLE = (
     "silence_rate",
     "reward",
 )
-_APART = ("seed", "resume")
+APART = ("seed", "resume")
+"""Keys that make no setting."""
+_PRICED = ("reward", "billed")
+"""Metrics that depend on the price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +122,23 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
     return Sweep(settings, tuple(sorted(shared)), tuple(left_out))
 
 
+def starts(runs: Sequence[Run], priced: bool = False) -> list[Evaluation]:
+    """Return the evaluations before training, equal ones once; `priced` compares rewards too.
+
+    Runs that start from the same weights play the same tasks greedily, so they measure one policy.
+    As several seeds they would claim a spread over seeds that nothing shows.
+    """
+    different: dict[tuple[str, ...], Evaluation] = {}
+    for entry in (run.before for run in runs if run.before):
+        names = sorted(name for name in entry.intervals if priced or name not in _PRICED)
+        figures = (f"{name}: {entry.intervals[name]}" for name in names)
+        different.setdefault((entry.tasks, *figures), entry)
+    return list(different.values())
+
+
 def before(runs: Sequence[Run], name: str) -> Interval | None:
-    """Return a metric before training, over runs."""
-    return pooled([run.before for run in runs], name)
+    """Return a metric before training, over different starts."""
+    return pooled(starts(runs, priced=name in _PRICED), name)
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:
@@ -138,7 +155,7 @@ def rows(sweep: Sweep) -> list[tuple[str, ...]]:
         return []
     names = (sweep.goal, "tokens_said", *_others(sweep.goal))
     texts = [level(name, before(runs, name)).partition(" [")[0] for name in names]
-    return [("before training", str(len(runs)), *texts[:2], "", *texts[2:])] + [
+    return [("before training", str(len(starts(runs))), *texts[:2], "", *texts[2:])] + [
         _row(setting, sweep.goal) for setting in sweep.settings
     ]
 
@@ -175,7 +192,7 @@ def _setting(run: Run) -> tuple[str, ...]:
     if run.overrides is None:
         return (f"run {run.folder.name}, overrides not recorded",)
     return tuple(
-        sorted(text for text in run.overrides if text.lstrip("+").split("=", 1)[0] not in _APART)
+        sorted(text for text in run.overrides if text.lstrip("+").split("=", 1)[0] not in APART)
     )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.envs.dialogue.messages import printable
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import SHARES, Interval
 
 LABELS = {
     "accuracy": "accuracy",
@@ -36,12 +36,6 @@ LABELS = {
     "rounds": "rounds",
 }
 """Metric name -> label, in the order of tables."""
-SHARES = frozenset(
-    name
-    for name in LABELS
-    if name.endswith(("_rate", "informed", "told")) or name in ("accuracy", "strict", "stated")
-)
-"""Metrics from 0 to 1 that are shown in percent."""
 NOTHING = "–"
 
 

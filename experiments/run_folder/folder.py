@@ -29,6 +29,7 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -63,6 +64,9 @@ MAY_DIFFER = (
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
+NAMES = "names"
+"""Key of `config.yaml` with the names of the parts, which are no settings."""
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 TOPOLOGY = "topology.txt"
 """File with the override that sets a learned topology."""
 TEAM = "team.json"
@@ -99,13 +103,20 @@ class RunFolder:
                 " pass another folder with hydra.run.dir=<folder>"
             ) from error
 
-    def start(self, cfg: DictConfig, resume: bool, may_differ: Sequence[str] = MAY_DIFFER) -> bool:
+    def start(
+        self,
+        cfg: DictConfig,
+        resume: bool,
+        may_differ: Sequence[str] = MAY_DIFFER,
+        names: Mapping[str, str] = NO_NAMES,
+    ) -> bool:
         """Begin or resume a run, and save its configuration.
 
         Args:
             cfg: configuration; for a resumed run, it is compared with the saved one.
             resume: True to continue the run in the folder.
             may_differ: config keys and groups that may have changed; `*` matches any part of a key.
+            names: names of the parts, saved under `names` for tables of several runs.
 
         Returns:
             True if a run is resumed. `resume` in a folder without a run (one killed before it wrote
@@ -123,8 +134,10 @@ class RunFolder:
                 f"run folder {str(self.path)!r} already holds a run; pass resume=true to continue"
                 " it, or another folder with hydra.run.dir=<folder>"
             )
-        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
-        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
+        resolved = OmegaConf.to_container(cfg, resolve=True)
+        if names and isinstance(resolved, dict):
+            resolved[NAMES] = dict(names)
+        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(resolved)))
         self._provenance = [*provenance.read(self.path), provenance.describe_process()]
         self._write_provenance()
         return resumed
@@ -135,7 +148,7 @@ class RunFolder:
         Raises:
             SettingError: lists every key that differs with its old and new value.
         """
-        old = flatten(read_config(self.path))
+        old = flatten({key: value for key, value in read_config(self.path).items() if key != NAMES})
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
         changed = {
             key: f"{key}: was {_shown(old, key)}, now {_shown(new, key)}"

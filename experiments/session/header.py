@@ -6,7 +6,7 @@ and how to train some that have. A run that solves no task at its start has noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
 from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
@@ -31,9 +32,15 @@ _SMALL = "laconic.learners.agents.tiny"
 _NEW = f"{_SMALL}.new"
 
 
-def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> list[str]:
-    """Describe a training in lines, from its configuration and the chosen option of each group."""
-    env, agent, learner = (_label(cfg, group, choices) for group in ("env", "agent", "learner"))
+def header(
+    cfg: DictConfig,
+    choices: Mapping[str, str | None],
+    folder: Path,
+    overrides: Sequence[str] = (),
+) -> list[str]:
+    """Describe a training in lines, from its configuration, chosen options and overrides."""
+    names = part_names(cfg, choices, overrides)
+    env, agent, learner = (names[group] for group in ("env", "agent", "learner"))
     model = cfg.agent.get("model")
     train = cfg.train
     steps = f"{train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes"
@@ -160,13 +167,6 @@ def _untaught(cfg: DictConfig) -> str:
         " alone: expect no solved task and nothing to learn from. learner=imitation teaches them"
         f" first, as {command('warm-start', env=cfg.env.get('name') or 'gsm8k')} does"
     )
-
-
-def _label(cfg: DictConfig, group: str, choices: Mapping[str, str | None]) -> str:
-    """Return the chosen option of a group, or its class if that is a user's own."""
-    target = str(cfg[group].get("_target_"))
-    chosen = choices.get(group)
-    return chosen if chosen and target.startswith(("laconic.", "torch.")) else target
 
 
 def _worlds(model: Path) -> set[str]:

@@ -21,15 +21,16 @@ from rich.text import Text
 from laconic.envs.dialogue.messages import printable
 
 SHOWN = {
-    "accuracy": ("accuracy", "{:.2f}"),
-    "own_accuracy": ("the policy itself solves", "{:.0%}"),
+    "accuracy": ("accuracy", "{:.0f} %"),
+    "own_accuracy": ("the policy itself solves", "{:.0f} %"),
     "tokens_said": ("tokens", "{:.1f}"),
     "tokens_spent": ("with thoughts", "{:.1f}"),
-    "silence_rate": ("silence", "{:.2f}"),
+    "silence_rate": ("silence", "{:.0f} %"),
     "price": ("price", "{:.3g}"),
     "loss": ("loss", "{:.4g}"),
 }
-"""Last part of a metric's name -> its label and format, in the order of the display."""
+"""Last part of a metric's name -> its label and format, in the order of the display. Shares are in
+percent, as in reports."""
 
 
 class Progress:
@@ -193,7 +194,9 @@ def shown(metrics: Mapping[str, float]) -> dict[str, str]:
     for name, value in metrics.items():
         values.setdefault(name.rpartition("/")[2], value)
     return {
-        label: form.format(values[name]) for name, (label, form) in SHOWN.items() if name in values
+        label: form.format(values[name] * (100 if form.endswith("%") else 1))
+        for name, (label, form) in SHOWN.items()
+        if name in values
     }
 
 

@@ -9,9 +9,11 @@ from functools import partial
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from laconic import envs
+from laconic.experiments.reporting.runs import read_run
 from laconic.learners.agents.hf import HFTeam
 
 CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]
@@ -34,6 +36,13 @@ def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_eval
     assert all(row["learner/imitated"] >= 0.0 for row in metrics[1:])
     assert any(row.get("learner/loss") for row in metrics[1:])
     assert "eval/accuracy" in metrics[-1] and (folder / "checkpoints").exists()
+    # Everything calls it by its own name, and not by that of the default learner.
+    name = "my_package.BestOfGroup"
+    assert f"by {name}, seed 0" in outcome.out and f" · {name} · seed 0: finished" in outcome.out
+    assert OmegaConf.load(folder / "config.yaml").names.learner == name
+    assert read_run(folder).name("learner") == name
+    card = (folder / "policy" / "README.md").read_text()
+    assert f"- {name}\n" in card and "gspo" not in card
 
 
 def test_it_has_settings_of_its_own(run, own, my_package, tmp_path, rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,11 @@ from laconic.learners.interfaces import GateCall
 from laconic.learners.metrics import (
     GATE,
     GLOSSARY,
+    MEASURES,
+    SHARES,
+    SPENDING,
     THINKING,
+    bounds,
     intervals,
     prefixed,
     summarize,
@@ -310,3 +315,29 @@ def test_an_environment_without_bills_has_the_mean_return_of_its_agents() -> Non
     plain = Episode("a", (), {"x": (0.0, 1.0), "y": (-0.2, 0.8)})
     assert summarize([plain])["reward"] == pytest.approx((1.0 + 0.6) / 2)
     assert "billed" not in summarize([plain]) and "task_reward" not in summarize([plain])
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        *((name, (0.0, math.inf)) for name in ("tokens_said", "tokens_said/helper", "rounds")),
+        *((name, (0.0, math.inf)) for name in ("billed", "cost", "months", "tokens_spent")),
+        *((name, (0.0, 1.0)) for name in ("accuracy", "silence_rate", "survived", "gate_f1")),
+        # A game may cost more than it pays, and nothing is known of another package's measure.
+        *((name, (-math.inf, math.inf)) for name in ("score", "reward", "task_reward", "theirs")),
+    ],
+)
+def test_a_metric_has_bounds(name, ends):
+    assert bounds(name) == ends
+
+
+def test_every_share_of_the_glossaries_is_bounded_and_shown_in_percent():
+    glossaries = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE)
+    shares = {
+        name
+        for glossary in glossaries
+        for name, meaning in glossary.items()
+        if meaning.startswith("Share") or ": share of the turns" in meaning
+    }
+    assert len(shares) >= 16 and shares <= SHARES
+    assert {bounds(name) for name in SHARES} == {(0.0, 1.0)}

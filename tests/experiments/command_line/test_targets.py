@@ -22,6 +22,7 @@ from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
     names_taken,
+    part_name,
     settle,
     typed_keys,
 )
@@ -255,3 +256,36 @@ def test_hidden_settings_need_no_plus_sign():
     assert accept_hidden(["agent.lora={rank: 4}"]) == ["++agent.lora={rank: 4}"]
     others = ["seed=1", "env=math", "+env.mine=1", "~env.team", "--cfg", "reporter=1"]
     assert accept_hidden(others) == others
+
+
+OPTION = {"_target_": "laconic.learners.algorithms.group.GroupLearner"}
+MINE = {"_target_": "mine.learners.Mine"}
+
+
+@pytest.mark.parametrize(
+    ("group", "settings", "choice", "overrides", "name"),
+    [
+        ("learner", OPTION, "rloo", ["learner=rloo"], "rloo"),
+        ("learner", MINE, "gspo", ["learner._target_=mine.learners.Mine"], "mine.learners.Mine"),
+        ("learner", MINE, "gspo", ["+learner._target_=mine.learners.Mine"], "mine.learners.Mine"),
+        # An experiment may name the class, of which the overrides say nothing.
+        ("learner", MINE, "gspo", ["experiment=mine"], "mine.learners.Mine"),
+        # An option of the user's own is called as it was chosen.
+        ("learner", MINE, "mine", ["learner=mine"], "mine"),
+        # Another class of this package is no gspo either.
+        ("learner", OPTION, "gspo", ["learner._target_=..."], "group.GroupLearner"),
+        ("learner", OPTION, None, [], "group.GroupLearner"),
+        ("env", {"_target_": "laconic.envs.make", "name": "math"}, "gsm8k", [], "math"),
+        ("env", {"_target_": "mine.Env", "name": "gsm8k"}, "gsm8k", [], "mine.Env"),
+        ("env", {"_target_": "mine.Env"}, "meetings", ["env=meetings"], "meetings"),
+        ("agent", {"_target_": "mine.Team"}, "tiny", [], "mine.Team"),
+        ("optimizer", {"_target_": "torch.optim.SGD"}, "adamw", ["optimizer._target_=x"],
+         "optim.SGD"),
+        ("optimizer", {"_target_": "torch.optim.AdamW"}, "adamw", ["optimizer.lr=1"], "adamw"),
+        ("learner", {}, None, [], ""),
+    ],
+)  # fmt: skip
+def test_a_part_is_called_by_its_option_or_by_the_class_in_its_place(
+    group, settings, choice, overrides, name
+):
+    assert part_name(group, settings, choice, overrides) == name

@@ -65,9 +65,33 @@ def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
     groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
     after = groups.settings[0].after("tokens_said")
     # Mean 15, standard error 5, t with one degree of freedom 12.7062: 63.531; over tasks 1.
-    # sqrt(63.531^2 + 1) = 63.539.
+    # sqrt(63.531^2 + 1) = 63.539, and no team says fewer than 0 tokens.
     assert after is not None
-    assert (after.mean, after.low, after.high) == pytest.approx((15, -48.539, 78.539), abs=1e-3)
+    assert (after.mean, after.low, after.high) == pytest.approx((15, 0, 78.539), abs=1e-3)
+
+
+def test_one_policy_before_training_counts_once(
+    tmp_path: Path, build_run: Any, write_rows: Any
+) -> None:
+    for number, (price, tokens) in enumerate([(0.0, 40), (0.0, 40), (0.5, 40), (0.5, 30)]):
+        folder = build_run(tmp_path / str(number), seed=number, price=price)
+        means = {"tokens_said": tokens, "accuracy": 0.5, "reward": 0.5 - price}
+        rows = [
+            {"step": step, "episodes": 9, "intervals": {
+                name: {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "count": 9}
+                for name, mean in means.items()
+            }}
+            for step in (0, 60)
+        ]  # fmt: skip
+        write_rows(folder / "evaluations.jsonl", rows)
+    runs = [read_run(path) for path in sweep.find_runs(tmp_path)]
+    # Three runs begin with 40 tokens and one, of other weights, with 30: two starts.
+    assert len(sweep.starts(runs)) == 2
+    tokens_said, reward = sweep.before(runs, "tokens_said"), sweep.before(runs, "reward")
+    assert tokens_said and (tokens_said.mean, tokens_said.count) == (35, 2)
+    # The price makes another reward of the same start: 0.5 of two equal runs, 0 of two others.
+    assert reward and reward.mean == pytest.approx((0.5 + 0 + 0) / 3)
+    assert sweep.rows(sweep.sort_out(runs))[0][:2] == ("before training", "2")
 
 
 def test_equal_seeds_show_the_interval_over_their_tasks(

@@ -44,7 +44,7 @@ def test_metrics_are_shown_in_fixed_order_without_their_group():
         "train/accuracy": 0.914,
         "eval/accuracy": 0.1,
     }
-    assert shown(metrics) == {"accuracy": "0.91", "tokens": "40.2", "price": "0.5"}
+    assert shown(metrics) == {"accuracy": "91 %", "tokens": "40.2", "price": "0.5"}
     assert shown({}) == {}
 
 
@@ -64,10 +64,10 @@ def test_plain_lines_come_first_last_and_every_few_seconds(make, clock):
             progress.update(step, {"train/accuracy": step / 10})
     # Steps end at seconds 2, 4, ..., 16; lines at 2, then 5 or more later: 8, 14; and the last.
     assert file.getvalue().splitlines() == [
-        "step 1/8  accuracy 0.10  2 s/step  left 0:14",
-        "step 4/8  accuracy 0.40  2 s/step  left 0:08",
-        "step 7/8  accuracy 0.70  2 s/step  left 0:02",
-        "step 8/8  accuracy 0.80  2 s/step  left 0:00",
+        "step 1/8  accuracy 10 %  2 s/step  left 0:14",
+        "step 4/8  accuracy 40 %  2 s/step  left 0:08",
+        "step 7/8  accuracy 70 %  2 s/step  left 0:02",
+        "step 8/8  accuracy 80 %  2 s/step  left 0:00",
     ]
 
 
@@ -79,8 +79,8 @@ def test_time_before_the_first_step_and_of_earlier_parts_does_not_count(make, cl
         clock.now += 3.0
         progress.update(5, {})
     assert file.getvalue().splitlines() == [
-        "step 4/10  accuracy 0.50",
-        "step 5/10  accuracy 0.50  3 s/step  left 0:15",
+        "step 4/10  accuracy 50 %",
+        "step 5/10  accuracy 50 %  3 s/step  left 0:15",
     ]
 
 
@@ -96,7 +96,7 @@ def test_no_steps_at_all_is_no_error(make):
         progress, _ = make(0, terminal=terminal)
         with progress:
             progress.update(0, {"accuracy": 1.0})
-        assert progress.line() == "step 0/0  accuracy 1.00"
+        assert progress.line() == "step 0/0  accuracy 100 %"
 
 
 @pytest.mark.parametrize("width", [120, 40, 8, 1])
@@ -110,7 +110,7 @@ def test_a_terminal_of_any_width_shows_bar_figures_and_note(make, clock, width):
         progress.update(2, {"accuracy": 0.6, "tokens_said": 11.0})
     text = file.getvalue()
     if width >= 40:
-        assert "train" in text and "accuracy 0.60" in text and "left 0:02" in text
+        assert "train" in text and "accuracy 60 %" in text and "left 0:02" in text
         # Once as a message that scrolls by, and under the figures.
         assert text.count("careful") >= 2
     assert "\x1b[?25h" in text  # the cursor is given back
