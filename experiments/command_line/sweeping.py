@@ -55,8 +55,9 @@ class FolderCallback(Callback):
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Write the report of a sweep of trainings, unless its runs write none (`report=false`)."""
-        typed = [str(text).lstrip("+") for text in config.hydra.overrides.task]
-        if config.hydra.job.config_name != "train" or "report=false" in typed:
+        texts = (str(text).lstrip("+") for text in config.hydra.overrides.task)
+        typed = {text.partition("=")[0]: text.partition("=")[2] for text in texts}
+        if config.hydra.job.config_name != "train" or typed.get("report") == "false":
             return
         with suppress(OSError, SettingError):
             folder = Path(config.hydra.runtime.cwd, config.hydra.sweep.dir)

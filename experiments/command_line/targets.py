@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import BooleanNode, DictConfig, OmegaConf, ValidationError, open_dict
 from pettingzoo import AECEnv
 
 from laconic.envs.checks import check_agents
@@ -124,9 +125,13 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
 
 
 def accept_hidden(arguments: Iterable[str]) -> list[str]:
-    """Return command line arguments in which hidden keys may be set without a plus sign."""
+    """Return command line arguments in which hidden keys may be set without a plus sign.
+
+    The words of a switch become `true` or `false`: Hydra reads `no` as a text, which is true.
+    """
     accepted = []
-    for argument in arguments:
+    for typed in arguments:
+        argument = _plain_switch(typed)
         match = _PLAIN_OVERRIDE.match(argument)
         key = _MEMBER.sub("agent", match["key"]) if match else ""
         hidden = key in _HIDDEN_NODES or any(
@@ -134,6 +139,14 @@ def accept_hidden(arguments: Iterable[str]) -> list[str]:
         )
         accepted.append(f"++{argument}" if hidden else argument)
     return accepted
+
+
+def _plain_switch(argument: str) -> str:
+    key, _, value = argument.partition("=")
+    if key == "resume" or isinstance(HIDDEN.get(_MEMBER.sub("agent", key.lstrip("+"))), bool):
+        with suppress(ValidationError):
+            return f"{key}={str(BooleanNode(value)._value()).lower()}"
+    return argument
 
 
 def typed_keys(overrides: Iterable[str]) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.worlds import join_act
 from laconic.experiments.command_line.targets import part_name
-from laconic.experiments.run_folder.folder import NAMES
+from laconic.experiments.run_folder.foreign import NAMES
 from laconic.learners.metrics import Interval, Outcomes
 
 

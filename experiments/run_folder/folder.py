@@ -38,7 +38,7 @@ import laconic
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder import provenance
-from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.run_folder.foreign import NAMES, read_config
 from laconic.learners.distributed.processes import Processes
 from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
 
@@ -64,8 +64,6 @@ MAY_DIFFER = (
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
-NAMES = "names"
-"""Key of `config.yaml` with the names of the parts, which are no settings."""
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 TOPOLOGY = "topology.txt"
 """File with the override that sets a learned topology."""

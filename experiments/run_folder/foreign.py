@@ -12,6 +12,9 @@ from laconic.experiments.command_line import lock
 from laconic.experiments.run_folder import provenance
 from laconic.learners.untrusted_files import read_json, read_yaml
 
+NAMES = "names"
+"""Key of `config.yaml` with the names of a training's parts, which are no settings."""
+
 
 def read_status(path: Path) -> dict[str, Any]:
     """Return `status.json` of a run folder, corrected and safe to print; {} without one.

@@ -164,7 +164,7 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
         key: value
         for key, value in typed_values(overrides).items()
         if isinstance(value, bool | str | list | dict)
-        and "." in key
+        and ("." in key or key in HIDDEN)
         and not key.startswith("hydra")
     }
     own = [key.removesuffix("._target_") for key in typed if key.endswith("._target_")]

@@ -258,6 +258,21 @@ def test_hidden_settings_need_no_plus_sign():
     assert accept_hidden(others) == others
 
 
+def test_the_words_of_a_switch_mean_true_or_false():
+    words = ["report=False", "report=no", "report=0", "report=off", "agent.frozen=N"]
+    words += ["agent.members.solver.frozen=no", "resume=no"]
+    assert accept_hidden(words) == [
+        *["++report=false"] * 4,
+        "++agent.frozen=false",
+        "++agent.members.solver.frozen=false",
+        "resume=false",
+    ]
+    assert accept_hidden(["++report=yes", "report=1"]) == ["++report=true"] * 2
+    # Neither a number nor another word is a switch; a sweep of both values stays one.
+    others = ["++report=maybe", "++report=true,false", "resume=runs/a", "seed=no", "report"]
+    assert accept_hidden(others) == others
+
+
 OPTION = {"_target_": "laconic.learners.algorithms.group.GroupLearner"}
 MINE = {"_target_": "mine.learners.Mine"}
 

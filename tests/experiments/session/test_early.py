@@ -20,6 +20,7 @@ MISTAKES = {
     "train env=gsm9k": "Did you mean 'gsm8k'?",
     "train train.steps=two": "train.steps must be a whole number of at least 0; got 'two'",
     "train optimizer.lr=fast": "optimizer.lr must be a number, such as 0.0001; got 'fast'",
+    "train report=maybe": "report must be true or false; got 'maybe'",
     "train learner.whiten=1.5x": "learner.whiten must be true or false; got '1.5x'",
     "train env.rounds=[2]": "env.rounds must be a whole number",
     "train train.group_size=1": "train.group_size must be at least 2",
