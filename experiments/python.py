@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import clock, lock, new_folder
+from laconic.experiments.command_line import lock, new_folder
 from laconic.experiments.command_line.arguments import expand_home
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import compose_keys, describe
@@ -81,7 +81,6 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     from laconic.experiments.train import main
 
     replace_unprintable()
-    clock.restart()
     accepted = accept_hidden(expand_home([*overrides, *spelled(settings)]))
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
     path = path.expanduser()

@@ -19,6 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
+from laconic.experiments.command_line import clock
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.say import say
@@ -65,8 +66,12 @@ def main(cfg: DictConfig) -> float | list[float]:
     processes.main(lambda: print_header(cfg, folder.path))
     run = prepare(cfg, folder, team, processes)
     processes.main(lambda: print_start(team, run.environments[0]))
+    # Building the run is not part of its time.
+    clock.restart()
     if resumed:
         run_state.restore(run)
+    if cfg.resume:
+        processes.main(lambda: say(run_state.describe_resumption(run)))
     processes.main(lambda: folder.rewind(run.step))
     first = run.step + 1 if resumed else None
     loggers = open_loggers(cfg.logger if processes.is_main else None, folder.path, first)
@@ -103,7 +108,6 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     Raises:
         KeyboardInterrupt: a step did not end soon enough after a signal, and was cut off.
     """
-    every = run.cfg.train.checkpoint_every
     first, processes = run.step, run.processes
     run_state.write_status(run, "running")
     quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
@@ -122,6 +126,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
         run.engine.open(run.policies, run.folder.path, processes)
         if processes.count == 1:
             run.cuttable = interrupt.cuttable
+        clock.restart()
         for warning in run.warnings:
             display.note(warning)
         if first < 0 and (words := forecast(run)):
@@ -146,9 +151,9 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
                 display.note(run_state.reason_of_end(run))
             display.update(run.step, of_policy(row) if imitates else row)
             run_state.refuse_divergence(run, row)
-            if run.step and run.step % every == 0:
+            if run_state.is_checkpoint_due(run):
                 run_state.save(run)
-        if run.step > first and (run.step % every or run.step == 0):
+        if run.step > first and not run_state.is_checkpoint_due(run):
             run_state.save(run)
 
 

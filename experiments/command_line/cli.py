@@ -33,7 +33,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import clock, lock, new_folder, sweeping
+from laconic.experiments.command_line import lock, new_folder, sweeping
 from laconic.experiments.command_line.arguments import check_style, expand_home
 from laconic.experiments.command_line.interrupt import received
 from laconic.experiments.command_line.mistakes import (
@@ -201,8 +201,6 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)
     if sweep:
-        if HydraConfig.get().job.num:
-            clock.restart()
         sweeping.remember(HydraConfig.get())
     # Raises if another process holds the folder, before this job writes there.
     locked = launcher.rank() == 0 and lock.hold(folder)

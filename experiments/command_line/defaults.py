@@ -25,6 +25,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from laconic.envs.errors import SettingError
 from laconic.learners.agents.recipes import RECIPES
 
 TEACHER = "learner.collect.teacher"
@@ -92,11 +93,18 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
         One line per value that the team or the learner changed.
 
     Raises:
-        SettingError: the team refuses a setting.
+        SettingError: the team refuses a setting, or a warm start has no demonstrations.
     """
     collect = str(OmegaConf.select(cfg, "learner.collect._target_"))
     imitates = collect.startswith(_DEMONSTRATIONS)
     warm_start = "warm_start" in experiments
+    if warm_start and not imitates and _learns_here(cfg, collect):
+        chosen = OmegaConf.select(cfg, "learner.collect._target_") or "null"
+        raise SettingError(
+            "experiment=warm_start (laconic warm-start) teaches by demonstrations, but the learner"
+            f" collects none; got learner.collect={chosen}: leave `learner` out, or choose"
+            " learner=imitation. laconic train trains with another learner"
+        )
     name = str(OmegaConf.select(cfg, "env.name"))
     for key, value in WARM_STARTS.get(name, {}).items():
         if warm_start or key.startswith("learner.collect."):
@@ -117,6 +125,12 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
         if _set(cfg, key, value, fixed):
             notes.append(f"note: {key}={value}, which suits the team")
     return notes
+
+
+def _learns_here(cfg: DictConfig, collect: str) -> bool:
+    """Return whether learner and collector are this package's, so that their data is known."""
+    learner = str(OmegaConf.select(cfg, "learner._target_"))
+    return learner.startswith("laconic.") and (collect == "None" or collect.startswith("laconic."))
 
 
 def team_defaults(agent: Any, imitates: bool = False, environment: str = "") -> Mapping[str, Any]:

@@ -143,7 +143,9 @@ def accept_hidden(arguments: Iterable[str]) -> list[str]:
 
 def _plain_switch(argument: str) -> str:
     key, _, value = argument.partition("=")
-    if key == "resume" or isinstance(HIDDEN.get(_MEMBER.sub("agent", key.lstrip("+"))), bool):
+    switch = key == "resume" or isinstance(HIDDEN.get(_MEMBER.sub("agent", key.lstrip("+"))), bool)
+    # OmegaConf takes any other number for true.
+    if switch and (not value.isdecimal() or value in ("0", "1")):
         with suppress(ValidationError):
             return f"{key}={str(BooleanNode(value)._value()).lower()}"
     return argument

@@ -128,7 +128,7 @@ def _setting(folder: Path, setting: Setting, keys: Sequence[str]) -> dict[str, A
 
 def _typed(run: Run) -> dict[str, Any]:
     """Return the values that overrides set, by key; one that cannot be parsed is its text."""
-    values = {}
+    values: dict[str, Any] = {}
     parser = OverridesParser.create()
     for text in run.overrides or ():
         name, _, value = text.partition("=")

@@ -20,7 +20,6 @@ from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.folder import TOPOLOGY, RunFolder, read_rows, write_atomically
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.session.evaluation import AfterEvaluation
@@ -171,6 +170,26 @@ def restore(run: TrainingRun) -> None:
     _restore_limits(run)
 
 
+def is_checkpoint_due(run: TrainingRun) -> bool:
+    """Return whether the present step ends with a checkpoint.
+
+    The first update has one as well. Without it, a run that is killed before `checkpoint_every`
+    begins again, and a disk that takes no checkpoint is noticed only then. A rule by the minute
+    would save small runs this file, but processes would have to agree on a clock, and where
+    checkpoints are large, an update takes longer than a minute anyway.
+    """
+    return run.step == 1 or (run.step > 0 and run.step % run.cfg.train.checkpoint_every == 0)
+
+
+def describe_resumption(run: TrainingRun) -> str:
+    """Return in words where a resumed run goes on, before the rows after it are dropped."""
+    if run.step < 0:
+        return "resume=true: there is no checkpoint yet, so the run begins at its start"
+    last = max((row["step"] for row in read_rows(run.folder.metrics)), default=run.step)
+    again = f"; {last - run.step} later updates are made again" if last > run.step else ""
+    return f"continues after update {run.step} of {run.total}{again}"
+
+
 def _restore_limits(run: TrainingRun) -> None:
     """Restore the durations that the time limit counts, the tasks of evaluations, and the end."""
     folder = run.folder
@@ -179,7 +198,7 @@ def _restore_limits(run: TrainingRun) -> None:
     rows = [row for row in rows if row["step"] <= run.step]
     # The first evaluation may have played fewer tasks than configured, for lack of time.
     run.starts = run.starts[: min((row["episodes"] for row in evaluations), default=None)]
-    run.limit.spent = seconds_of(run.processes.main(partial(provenance.read, folder.path)))
+    run.limit.spent = seconds_of(rows)
     for row in rows:
         run.limit.observe(row)
     # Without an evaluation of the last step, one more update precedes the last evaluation.
@@ -274,7 +293,9 @@ def write_status(run: TrainingRun, state: str) -> None:
     if run.processes.is_main:
         early = state == "finished" and run.step < run.cfg.train.steps
         ended_by = (run.ended_by or "train.minutes") if early else ""
-        run.folder.write_status(state, run.step, run.warnings, run.processes.count, ended_by)
+        # Before the first evaluation, as after it, no update is done.
+        step = max(run.step, 0)
+        run.folder.write_status(state, step, run.warnings, run.processes.count, ended_by)
 
 
 def finish(run: TrainingRun) -> None:

@@ -1,7 +1,8 @@
 """Time limit of a training, `train.minutes`: choose the last update, and a size of evaluations.
 
-The time counts from the start of the program. A resumed run continues with the time that its
-earlier parts left. The last evaluation and the report are part of the time, so an update begins
+The time counts from the first step, the evaluation before training: imports and models may take a
+minute, which says nothing about the training. A resumed run continues with the time that its
+earlier steps left. The last evaluation and the report are part of the time, so an update begins
 only if they are expected to fit behind it:
 
     time so far + this update again + last evaluation + report <= minutes
@@ -35,9 +36,9 @@ class TimeLimit:
     minutes: float | None = None
     """Minutes of the whole run. None: no limit."""
     spent: float = 0.0
-    """Seconds that earlier parts of a resumed run took."""
+    """Seconds that the earlier steps of a resumed run took."""
     elapsed: Callable[[], float] = clock.elapsed
-    """Function that returns the seconds since the program began."""
+    """Function that returns the seconds since the first step of this process."""
     slowdown: Callable[[], float] = clock.slowdown
     """Function that returns the seconds per second of processor time."""
     _evaluation: float = field(default=0.0, init=False)
@@ -74,10 +75,10 @@ class TimeLimit:
         return self._update + evaluating + report > self.left()
 
 
-def seconds_of(entries: Iterable[Mapping[str, Any]]) -> float:
-    """Return the seconds that processes took, by the entries of `provenance.json`."""
+def seconds_of(rows: Iterable[Mapping[str, Any]]) -> float:
+    """Return the seconds that steps took, by their rows in `metrics.jsonl`."""
     return sum(
         float(seconds)
-        for entry in entries
-        if isinstance(seconds := entry.get("seconds"), int | float) and seconds > 0
+        for row in rows
+        if isinstance(seconds := row.get("time/step"), int | float) and seconds > 0
     )

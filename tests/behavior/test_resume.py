@@ -105,6 +105,26 @@ def test_a_killed_run_resumes_and_ends_bit_for_bit_like_one_that_was_not(
     assert_equal(tmp_path / "run")
 
 
+def test_a_run_killed_after_its_first_update_goes_on_from_there_and_says_so(
+    processes, small, tmp_path, assert_equal
+):
+    folder = tmp_path / "run"
+    command = ["train", *small, f"hydra.run.dir={folder}"]
+    # The rows are of steps 0, 1 and 2; checkpoints are due after every second update.
+    append = "laconic.experiments.run_folder.folder.RunFolder.append_metrics"
+    assert processes.run(*command, die=(append, 1, "after")).code == -signal.SIGKILL
+    assert json.loads((folder / "status.json").read_text())["step"] == 0
+    again = processes.run(*command, "resume=true", die=(append, 3, "after"))
+    assert again.code == -signal.SIGKILL
+    words = "resume=true: there is no checkpoint yet, so the run begins at its start\n"
+    assert words in again.out
+    assert json.loads((folder / "status.json").read_text())["step"] == 1
+    resumed = processes.run(*command, "resume=true")
+    assert resumed.code == 0, resumed.err
+    assert "continues after update 1 of 4; 1 later updates are made again\n" in resumed.out
+    assert_equal(folder)
+
+
 @pytest.mark.slow
 def test_a_run_may_be_killed_again_and_again(processes, small, tmp_path, assert_equal):
     command = ["train", *small, f"hydra.run.dir={tmp_path}/run"]
@@ -303,7 +323,8 @@ def test_a_full_disk_during_a_checkpoint_loses_nothing(
     assert "Earlier checkpoints are untouched" in full.message and "resume=true" in full.message
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2, 3, 4]
     assert (first / "state.pt").read_bytes() == before
-    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["step_00000002"]
+    names = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert names == ["step_00000001", "step_00000002"]
     assert json.loads((folder / "status.json").read_text())["state"] == "failed"
     assert processes.run(*command, "resume=true").code == 0
     assert_equal(folder)

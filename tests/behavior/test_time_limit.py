@@ -11,6 +11,8 @@ from functools import partial
 
 import pytest
 
+from laconic.experiments import train
+from laconic.experiments.command_line import clock
 from laconic.experiments.session import preparation
 from laconic.experiments.session.time_limit import TimeLimit
 
@@ -100,6 +102,27 @@ def test_too_little_time_for_an_update_leaves_the_evaluation_before_training(tim
     rows = (folder / "metrics.jsonl").read_text().splitlines()
     assert len(rows) == 1 and "eval/accuracy" in rows[0]
     assert (folder / "policy" / "model.safetensors").is_file()
+
+
+def test_what_comes_before_the_first_step_is_not_part_of_the_time(
+    run, small, tmp_path, monkeypatch
+):
+    moments = []
+    build = train.prepare
+
+    def slow(*arguments):
+        # As long as imports, a model or a server may take.
+        monkeypatch.setattr(clock, "_began", clock._began - 1000)
+        return build(*arguments)
+
+    monkeypatch.setattr(train, "prepare", slow)
+    update = train.update
+    monkeypatch.setattr(
+        train, "update", lambda *given: moments.append(clock.elapsed()) or update(*given)
+    )
+    settings = [*small, "train.minutes=15", f"hydra.run.dir={tmp_path}/run"]
+    assert run("train", *settings).code == 0
+    assert len(moments) == 4 and moments[0] < 900
 
 
 @pytest.mark.parametrize("minutes", ["0", "-1", "soon"])

@@ -76,6 +76,8 @@ def test_the_saved_configuration_is_the_composed_one_with_every_reference_resolv
         cfg = compose("train", overrides=accept_hidden([*small, "report=true"]))
     composed = OmegaConf.to_container(cfg, resolve=True)
     saved = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"), resolve=False)
+    names = {"env": "gsm8k", "agent": saved["names"]["agent"], "learner": "gspo"}
+    assert saved.pop("names") == {**names, "optimizer": "adamw"}
     assert saved == composed
 
 

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 from places import CONF
 
 from laconic import envs
+from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.defaults import WARM_STARTS, team_defaults
 from laconic.experiments.command_line.targets import settle
 from laconic.learners.agents.hf import HFTeam
@@ -154,3 +155,16 @@ def test_an_environment_has_as_many_tasks_as_its_warm_start_asks_for(name):
     generator = OmegaConf.to_container(cfg.env.generator, resolve=True)
     environment = envs.make(name, tasks=cfg.env.tasks, generator=generator)
     assert len(environment.tasks) == WARM_STARTS[name]["env.tasks"]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [["learner=gspo"], ["learner=rloo", "agent=tiny"], ["learner.collect=null"], ["learner=mappo"]],
+)
+def test_a_warm_start_without_demonstrations_is_refused(overrides):
+    with pytest.raises(SettingError, match="teaches by demonstrations, but the learner collects"):
+        composed("experiment=warm_start", "env=gsm8k", *overrides)
+    # Of a learner of the user's own nothing is known.
+    composed("experiment=warm_start", "env=gsm8k", "learner._target_=mine.Learner")
+    composed("experiment=warm_start", "env=gsm8k", "learner/collect=own_best")
+    composed("agent=new", "learner=gspo")

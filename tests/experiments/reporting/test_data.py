@@ -137,7 +137,7 @@ def test_the_lines_of_the_page_make_a_figure(
     write_report(build_multirun(tmp_path / "multirun" / "prices"))
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "sweeps.md").read_text()
-    (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (lines,) = re.findall(r"```text\n(import pandas.*?)```", page, re.DOTALL)
     found: dict[str, Any] = {}
     exec(lines, found)
     assert list(found["means"].index) == [0.0, 0.5]

@@ -61,7 +61,7 @@ def test_a_busy_machine_draws_the_report_slowly(limit, slowdown, report):
 
 
 def test_earlier_parts_of_a_run_count(limit):
-    entries = [{"seconds": 100.0}, {"seconds": 30}, {"seconds": None}, {}, {"seconds": -5.0}]
-    limit.spent = seconds_of(entries)
+    rows = [{"time/step": 100.0}, {"time/step": 30}, {"time/step": None}, {}, {"time/step": -5.0}]
+    limit.spent = seconds_of(rows)
     # 180 - 130 - 10.
     assert limit.left() == pytest.approx(40.0)
