@@ -8,10 +8,10 @@ imported only when an adapter is created or loaded.
 
 from __future__ import annotations
 
-import json
 import math
+import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from laconic.envs.errors import SettingError, install
 from laconic.learners.agents.folders import agent_folders
+from laconic.learners.untrusted_files import read_json
 
 if TYPE_CHECKING:
     import torch
@@ -265,15 +266,157 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
     from laconic.learners.agents.load import share_frozen
 
     peft = require_peft()
+    config, recorded = _read_config(folder, peft)
+    place = str(Path(folder).expanduser())
+    if not (Path(place) / "adapter_model.safetensors").is_file():
+        raise SettingError(
+            f"the adapter in agent.model, {folder!r}, holds no adapter_model.safetensors; save it"
+            " with save_pretrained of peft"
+        )
     try:
         with _ignore_future_warnings():
-            wrapped = peft.PeftModel.from_pretrained(share_frozen(base), folder, is_trainable=True)
+            wrapped = peft.get_peft_model(share_frozen(base), config)
+            # The adapter "default" exists, so peft reads weights alone from the folder.
+            mapping = getattr(base, "_checkpoint_conversion_mapping", None)
+            result = wrapped.load_adapter(place, "default", is_trainable=True, key_mapping=mapping)
     except Exception as error:  # Damaged files can raise any type of error.
         raise SettingError(
             f"the adapter in agent.model, {folder!r}, does not fit its base: {error} Give a folder"
             " that peft wrote for this base"
         ) from error
+    _check_complete(folder, [name for name in result.missing_keys if ".default" in name])
+    config.base_model_name_or_path = recorded
     return Adapter(base, wrapped)
+
+
+def _check_complete(folder: str, missing: Sequence[str]) -> None:
+    """Refuse an adapter whose file lacks weights: these would stay as they begin, at zero."""
+    if missing:
+        names = ", ".join(name.replace(".default", "") for name in missing[:3])
+        raise SettingError(
+            f"the adapter in agent.model, {folder!r}, lacks {len(missing)} weights of its config,"
+            f" such as {names}; save it again with save_pretrained of peft, without a wrapper"
+            " around the model"
+        )
+
+
+def _read_config(folder: str, peft: Any) -> tuple[Any, str | None]:
+    """Return the config of a saved adapter, and the name of its base.
+
+    `peft` would import a module that the file names, and it reads keys that change the base. So it
+    gets the keys in `_TAKEN` alone. Another key may have the value that it has without the file.
+
+    Raises:
+        SettingError: the file is unreadable, of another kind, or has a key that is not taken.
+    """
+    content = _read_json(folder)
+    _check_kind(folder, content)
+    usual = vars(peft.LoraConfig(task_type="CAUSAL_LM"))
+    taken = {}
+    for key, value in content.items():
+        if key in _IGNORED or value in (None, False, "", [], {}):
+            continue
+        if key in _TAKEN:
+            if not _TAKEN[key](value):
+                raise SettingError(_refuse_key(folder, key, value))
+            taken[key] = value
+        elif key not in usual or value != usual[key]:
+            raise SettingError(_refuse_key(folder, key, value))
+    base = content.get("base_model_name_or_path")
+    # How the matrices began is of no use once they are loaded.
+    taken.pop("init_lora_weights", None)
+    config = peft.LoraConfig(task_type="CAUSAL_LM", **taken)
+    return config, base if isinstance(base, str) else None
+
+
+def _check_kind(folder: str, content: Mapping[str, Any]) -> None:
+    """Refuse adapters that are not LoRA, or not of a causal language model."""
+    for key, usual in (("peft_type", ("LORA",)), ("task_type", ("CAUSAL_LM", None))):
+        value = content.get(key)
+        if value not in usual:
+            raise SettingError(
+                f"the adapter in agent.model, {folder!r}, has {key}={str(value)[:80]!r} in"
+                f" {CONFIG}; expected {usual[0]}; give a LoRA adapter of a causal language model"
+            )
+
+
+def _refuse_key(folder: str, key: str, value: object) -> str:
+    return (
+        f"the adapter in agent.model, {folder!r}, has {key[:80]}={str(value)[:80]!r} in {CONFIG},"
+        " which is not taken from a file; save it as a plain LoRA adapter"
+    )
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 65536
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1e9
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_name(value: object) -> bool:
+    """Return whether a text repeats nothing: `peft` reads some names as patterns."""
+    return isinstance(value, str) and len(value) < 512 and not set(value) & set("*+{?")
+
+
+def _are_names(value: object) -> bool:
+    return _is_name(value) or (isinstance(value, list) and all(map(_is_name, value)))
+
+
+def _is_target(value: object) -> bool:
+    """Return whether a value is names, or a pattern that is matched in a short time.
+
+    The time of a pattern is bounded if no group is repeated and few other parts are. `unsloth`
+    writes patterns with five repeated parts.
+    """
+    if not isinstance(value, str):
+        return _are_names(value)
+    repeated = sum(value.count(sign) for sign in "*+{")
+    return len(value) < 2048 and repeated <= 5 and not re.search(r"\)[*+{]", value)
+
+
+def _are_indices(value: object) -> bool:
+    return isinstance(value, int) or (
+        isinstance(value, list) and all(isinstance(layer, int) for layer in value)
+    )
+
+
+def _is_pattern(of: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: (
+        isinstance(value, dict) and all(map(_is_name, value)) and all(map(of, value.values()))
+    )
+
+
+_TAKEN: Mapping[str, Callable[[object], bool]] = {
+    "r": _is_size,
+    "lora_alpha": _is_number,
+    "target_modules": _is_target,
+    "exclude_modules": _is_target,
+    "target_parameters": _are_names,
+    "modules_to_save": _are_names,
+    "lora_dropout": lambda value: _is_number(value) and value < 1,  # type: ignore[operator]
+    "fan_in_fan_out": _is_flag,
+    "bias": lambda value: value in ("none", "all", "lora_only"),
+    "lora_bias": _is_flag,
+    "use_rslora": _is_flag,
+    "use_dora": _is_flag,
+    "layers_to_transform": _are_indices,
+    "layers_pattern": _are_names,
+    "rank_pattern": _is_pattern(_is_size),
+    "alpha_pattern": _is_pattern(_is_number),
+    "init_lora_weights": lambda value: value is True or value in ("gaussian", "orthogonal"),
+}
+"""Keys of an adapter's config that are taken, each with a check of its value."""
+_IGNORED = {
+    "auto_mapping", "base_model_name_or_path", "inference_mode", "peft_type", "peft_version",
+    "revision", "task_type",
+}  # fmt: skip
+"""Keys that say where an adapter comes from. Nothing is loaded from them here."""
 
 
 def adapter_folders(name: str) -> Mapping[str, str]:
@@ -310,14 +453,30 @@ def base_of(name: str, lora: Lora) -> str:
 
 
 def _recorded_base(folder: str) -> str | None:
+    base = _read_json(folder).get("base_model_name_or_path")
+    return base if isinstance(base, str) else None
+
+
+def _read_json(folder: str) -> dict[str, Any]:
+    """Return the content of an adapter's config, which `peft` is not asked to read.
+
+    Raises:
+        SettingError: it cannot be read, or is not a JSON object.
+    """
+    path = Path(folder).expanduser() / CONFIG
     try:
-        config = json.loads((Path(folder).expanduser() / CONFIG).read_text("utf-8"))
-        base = config.get("base_model_name_or_path")
-    except (OSError, ValueError, AttributeError) as error:
+        # Files of the hub are links into its store.
+        content = read_json(path.resolve())
+    except (OSError, ValueError) as error:
         raise SettingError(
             f"{folder!r} holds no readable {CONFIG}: {error}; give a folder that peft wrote"
         ) from error
-    return base if isinstance(base, str) else None
+    if not isinstance(content, dict):
+        raise SettingError(
+            f"{folder!r} holds no readable {CONFIG}: it is not a JSON object; give a folder that"
+            " peft wrote"
+        )
+    return content
 
 
 def _skip_card(folder: str) -> None:

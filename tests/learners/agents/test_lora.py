@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, GptOssConfig
 
 from laconic.envs.errors import SettingError
@@ -281,3 +282,69 @@ def test_experts_that_get_no_adapter_are_noted(caplog):
     caplog.clear()
     new_adapter(base, "a-model-of-experts", Lora(rank=2, target_modules=["q_proj"]))
     assert "experts" not in caplog.text
+
+
+def rewrite(folder, **changes) -> None:
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"megatron_config": {"x": 1}, "megatron_core": "megatron.theirs"},
+        {"megatron_config": {"x": 1}},
+        {"megatron_core": "theirs.core"},
+        {"loftq_config": {"loftq_bits": 4}},
+        {"init_lora_weights": "pissa"},
+        {"layer_replication": [[0, 1000000]]},
+        {"corda_config": {"cache_file": "/etc/passwd"}},
+        {"trainable_token_indices": [1]},
+        {"a_key_of_tomorrow": "os"},
+        {"r": "8"},
+        {"r": 10**9},
+        {"target_modules": "(a+)+b"},
+        {"rank_pattern": {"(a*)*b": 2}},
+        {"peft_type": "PREFIX_TUNING"},
+        {"peft_type": ["LORA"]},
+        {"task_type": "SEQ_CLS"},
+    ],
+)
+def test_a_strangers_config_imports_nothing(
+    stirred, team, make_env, changes, tmp_path, monkeypatch
+):
+    (tmp_path / "megatron").mkdir()
+    (tmp_path / "megatron" / "theirs.py").write_text("raise SystemExit('ran')")
+    monkeypatch.syspath_prepend(tmp_path)
+    rewrite(stirred[0] / "solver_0", **changes)
+    with pytest.raises(SettingError, match=f"{next(iter(changes))}=.*adapter_config.json"):
+        team(str(stirred[0])).policies(make_env())
+    assert not any(name.startswith("megatron") for name in sys.modules)
+
+
+def test_keys_that_change_nothing_are_ignored(stirred, team, make_env):
+    folder, policies = stirred
+    rewrite(
+        folder / "solver_0",
+        megatron_config=None,
+        a_key_of_tomorrow=False,
+        another={},
+        auto_mapping={"parent_library": "os"},
+        peft_version="99.0",
+        task_type=None,
+    )
+    back = team(str(folder)).policies(make_env())["solver_0"]
+    assert torch.equal(logits(back), logits(policies["solver_0"]))
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "base_model.", None])
+def test_an_adapter_whose_file_lacks_its_weights_is_refused(stirred, team, make_env, prefix):
+    path = stirred[0] / "solver_0" / "adapter_model.safetensors"
+    weights = load_file(path)
+    first = next(iter(weights))
+    # Another name for all, or one weight less.
+    wrong = {f"{prefix}{name}": value for name, value in weights.items()}
+    shorter = {name: value for name, value in weights.items() if name != first}
+    save_file(wrong if prefix else shorter, path)
+    with pytest.raises(SettingError, match=rf"lacks {len(weights) if prefix else 1} weights"):
+        team(str(stirred[0])).policies(make_env())
