@@ -3,7 +3,7 @@
 Every environment is a `pettingzoo.ParallelEnv`: a dialogue, in which an answer is graded, or a
 world, which is played by acts.
 
-    env = envs.make("gsm8k", information="split")
+    env = envs.make("gsm8k")
     observations, infos = env.reset(seed=0)
 """
 
@@ -20,7 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from laconic.envs.checks import check_names, choice, number, whole
+from laconic.envs.checks import check_names, choice, flag, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
@@ -56,6 +56,8 @@ explain((Budget, Channel, Fault, Reward, Score, Task))
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096
+_KEPT_IF_FREE = ("team", "rounds", "answer", "generator")
+"""Declared settings that say who plays which tasks, and not what talk costs or who knows what."""
 _OPTIONAL = ("split", "tasks", "tokenize")
 """Settings that a function that makes environments need not take."""
 _Frozen = tuple[tuple[str, Any], ...]
@@ -76,6 +78,14 @@ def benchmark(name: str | Benchmark) -> Benchmark:
     return factory
 
 
+def declared_defaults(factory: Factory) -> dict[str, Any]:
+    """Return the settings that a benchmark or a world has where none are named."""
+    if isinstance(factory, Benchmark):
+        seats = {"team": dict.fromkeys(factory.roles, 1), "answer": factory.roles[0]}
+        return {**({} if "team" in factory.defaults else seats), **factory.defaults}
+    return dict(factory.defaults) if isclass(factory) and issubclass(factory, World) else {}
+
+
 def make(
     name: str | Benchmark | type[World[Any, Any]],
     *,
@@ -87,9 +97,14 @@ def make(
     reader: Mapping[str, Any] | None = None,
     generator: Mapping[str, Any] | None = None,
     max_rounds: int = 1000,
+    free: bool = False,
     **settings: Any,
 ) -> TeamEnv:
-    """Make an environment by name.
+    """Make an environment by name, the one that `laconic train env=<name>` plays.
+
+    Settings that are left out have the defaults that the benchmark or the world declares
+    (`defaults`). A mapping for `budget`, `reward` or `generator` replaces single keys of them. A
+    record (`Budget`, `Reward`), None and every other setting replaces the whole.
 
     Args:
         name: one of `names()`, or a benchmark or the class of a world of your own.
@@ -104,6 +119,9 @@ def make(
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         max_rounds: rounds after which a rollout reports an endless episode as an error; stored in
             `metadata["max_rounds"]`.
+        free: whether talk is free and everyone informed: no price and no caps, all facts and full
+            instructions for all, and everyone hears everyone. Team, rounds, answer, tasks and the
+            unit of a price stay; a setting that is named beside it counts.
         **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`,
             `reward`, `channel` and `fault` may be mappings. A registered function gets its own
             settings.
@@ -123,11 +141,19 @@ def make(
     whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
+    flag("env.free", free)
     reading, generating = _mapping("env.reader", reader), _mapping("env.generator", generator)
+    declared = declared_defaults(factory)
+    if free:
+        unpriced = {**declared.get("reward", {}), "price": 0.0}
+        declared = {key: declared[key] for key in _KEPT_IF_FREE if key in declared}
+        declared["reward"] = unpriced
+    own_tasks = _mapping("env.generator", declared.pop("generator", None))
+    generating = tuple(sorted({**dict(own_tasks), **dict(generating)}.items()))
     count = tasks or _GENERATED_TASKS
     environment: Any
     if isinstance(factory, Benchmark):
-        settings = _checked(settings, [DialogueEnv])
+        settings = _checked(settings, declared, [DialogueEnv])
         _check_source("", source, holdout, reading)
         if source == GENERATED:
             chosen = _generate(factory, split, count, generating)
@@ -135,14 +161,14 @@ def make(
             chosen = _read(factory, str(source), split, holdout, holdout_seed, reading)[:tasks]
         environment = DialogueEnv(factory, chosen, **settings)
     elif isclass(factory) and issubclass(factory, World):
-        settings = _checked(settings, [WorldEnv, factory])
+        settings = _checked(settings, declared, [WorldEnv, factory])
         _check_source(factory.name, source, holdout, reading)
         own = {key: settings.pop(key) for key in signature(factory).parameters if key in settings}
         world = factory(**own)
         environment = WorldEnv(world, _generate(world, split, count, generating), **settings)
     else:
         typed = {"tasks": tasks, "source": source, "holdout": holdout, "reader": reader}
-        typed |= {"holdout_seed": holdout_seed, "generator": generator}
+        typed |= {"holdout_seed": holdout_seed, "generator": generator, "free": free}
         defaults = signature(make).parameters
         settings |= {key: value for key, value in typed.items() if value != defaults[key].default}
         environment = _call(str(name), factory, {"split": split, **settings})
@@ -207,18 +233,22 @@ def _mapping(key: str, value: object) -> _Frozen:
     )
 
 
-def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) -> dict[str, Any]:
-    """Return the settings with mappings as records; refuse settings that no maker takes."""
+def _checked(
+    settings: Mapping[str, Any],
+    declared: Mapping[str, Any],
+    makers: Sequence[Callable[..., Any]],
+) -> dict[str, Any]:
+    """Return settings over declared ones, with mappings as records; refuse those no maker takes."""
     accepted = {name for maker in (make, *makers) for name in signature(maker).parameters}
     accepted -= {"settings", "benchmark", "world"}
     check_names("setting of an environment", settings, accepted)
-    checked = dict(settings)
+    checked = {**declared, **settings}
     records = {"budget": Budget, "reward": Reward, "channel": Channel, "fault": Fault}
     for key, record in records.items():
-        value = settings.get(key)
+        value = checked.get(key)
         if isinstance(value, Mapping):
             check_names(f"setting of env.{key}", value, signature(record).parameters)
-            checked[key] = record(**value)
+            checked[key] = record(**{**declared.get(key, {}), **value})
         elif value is not None and not isinstance(value, record):
             first = next(iter(signature(record).parameters))
             raise SettingError(

@@ -124,6 +124,10 @@ class PromptedTask(ABC):
 
     name: ClassVar[str]
     """Name in `laconic.envs.make(name)` and in the configuration."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Settings that `laconic.envs.make` takes where the caller names none. `conf/env/<name>.yaml`
+    says the same, so that one name is one game. A benchmark that declares no team has one agent of
+    each role, and the first role answers."""
     version: ClassVar[int] = 0
     """Version of the environment. A change of tasks, grading or reward raises it: results of two
     versions are not comparable. `metadata["name"]` is `<name>_v<version>`."""

@@ -32,7 +32,7 @@ def solved(codes: bool, tasks: int, **channel: object) -> int:
         tasks: number of tasks.
         channel: settings of `env.channel`.
     """
-    env = envs.make("signal", split="evaluation", tasks=tasks, channel=channel, **SPLIT)
+    env = envs.make("signal", free=True, split="evaluation", tasks=tasks, channel=channel, **SPLIT)
     guess, count = random.Random(0), 0
     for seed, (key, task) in enumerate(env.tasks.items()):
         _, infos = env.reset(seed=seed, options={"task": key})
@@ -71,7 +71,7 @@ def channel(axes: Axes, tasks: int = 1000) -> None:
 
 def played(script: str) -> tuple[float, float]:
     """Return units a month and agent, and the gain, of a team on the commons with a script."""
-    team = envs.make("commons", tasks=1)
+    team = envs.make("commons", free=True, tasks=1)
     (episode,) = play([team], ScriptedTeam(script).policies(team), [Start(0)], seed=0)
     return episode.measures["gain"] / episode.measures["months"], episode.measures["gain"]
 

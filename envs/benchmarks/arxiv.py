@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.benchmark import JOINT, FamilyBenchmark
 from laconic.envs.families.common.sources import FILES, Row, field, filled, keyed_rows
 from laconic.envs.families.writing.abstracts import generate
 from laconic.envs.families.writing.grading import WritingBenchmark
@@ -52,6 +52,8 @@ class Arxiv(WritingBenchmark, FamilyBenchmark):
     """
 
     name = "arxiv"
+    # Enough for the 256 words that the reward allows.
+    defaults = {**JOINT, "team": {"background": 1, "method": 1}, "budget": {"message": 512}}
     levels = LEVELS
     roles = LEVELS.roles
     goal = (

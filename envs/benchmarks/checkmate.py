@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
-from laconic.envs.families.common.benchmark import MarkedAnswers, majority
+from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority
 from laconic.envs.families.common.generation import Span
 from laconic.envs.families.common.sources import Row, field
 from laconic.envs.task import Score, Split, Task
@@ -26,6 +26,13 @@ class Checkmate(MarkedAnswers):
     """
 
     name = "checkmate"
+    defaults = {
+        **SPLIT,
+        "team": {"solver": 1, "attack": 1, "escape": 1},
+        "schedule": [["attack", "escape"], "solver"],
+        "budget": {"message": 96, "episode": 384},
+        "generator": {"level": 1},
+    }
     roles = ("solver", "attack", "escape")
     goal = (
         "Your team looks for the move that gives checkmate at once. The pieces on the board may be"

@@ -13,7 +13,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.arithmetic.falsify import falsified
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
-from laconic.envs.families.common.benchmark import ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
 from laconic.envs.families.common.sources import Row, field, filled, split_question
 from laconic.envs.task import Falsehood, Task
 
@@ -30,6 +30,12 @@ class GSM8K(ShortAnswers):
     """
 
     name = "gsm8k"
+    defaults = {
+        **SPLIT,
+        "team": {"solver": 1, "helper": 3},
+        "schedule": ["helper", "solver"],
+        "generator": {"level": 1, "distractors": 1},
+    }
     roles = ("solver", "helper")
     goal = (
         "Your team solves a grade-school word problem together. Its facts may be spread over the"

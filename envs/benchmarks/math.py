@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from laconic.envs.families.common.benchmark import MarkedAnswers, majority
+from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority
 from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
 from laconic.envs.families.mathematics.grading.grade import grade, plain, same_form
@@ -44,6 +44,12 @@ class MATH(MarkedAnswers):
     """
 
     name = "math"
+    defaults = {
+        **SPLIT,
+        "team": {"solver": 1, "helper": 3},
+        "schedule": ["helper", "solver"],
+        "generator": {"level": 1, "distractors": 1},
+    }
     roles = ("solver", "helper", "critic")
     goal = (
         "Your team solves a mathematical problem together. Its conditions may be spread over the"

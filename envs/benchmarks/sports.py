@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.benchmark import ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
 from laconic.envs.families.common.sources import Row, field, filled
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.families.yes_no.sports import generate
@@ -30,6 +30,13 @@ class Sports(ShortAnswers):
     """
 
     name = "sports"
+    defaults = {
+        **SPLIT,
+        "team": {"solver": 1, "scout": 3},
+        "schedule": ["scout", "solver"],
+        "generator": {"level": 1, "distractors": 1},
+        "reward": {"price": 1, "normalizer": 50},
+    }
     roles = ("solver", "scout", "critic")
     goal = (
         "Your team judges together whether a sentence about an athlete is plausible: whether what"

@@ -16,7 +16,7 @@ and Stiennon et al. (arXiv 2009.01325).
 
 from __future__ import annotations
 
-from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.benchmark import JOINT, FamilyBenchmark
 from laconic.envs.families.common.sources import Row, field, filled
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
@@ -41,6 +41,13 @@ class Tldr(WritingBenchmark, FamilyBenchmark):
     """
 
     name = "tldr"
+    defaults = {
+        **JOINT,
+        "team": {"concise": 1, "detailed": 1},
+        # The paper's replies have at most 256 tokens.
+        "budget": {"message": 256},
+        "generator": {"level": 1},
+    }
     levels = LEVELS
     roles = LEVELS.roles
     goal = (

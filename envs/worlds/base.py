@@ -111,6 +111,7 @@ class World(PromptedTask, Generic[State, Act]):
     each fact as a fraction of that."""
     script_names: ClassVar[Sequence[str]] = ()
     """Names that `script` takes; one with a setting ends in a colon (`constant:`)."""
+    defaults: ClassVar[Mapping[str, Any]] = {"budget": {"message": 48}}
     common_reward: ClassVar[bool] = False
     """True if all agents gain the same in every round."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -102,6 +102,11 @@ class Matrix(World[State, str]):
     """Growth of a capital in `threshold`: of what it has become, or of what it was at first."""
 
     name: ClassVar[str] = "matrix"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **World.defaults,
+        "reward": {"price": 0.5, "normalizer": 50},
+        "instructions": "brief",
+    }
     script_names: ClassVar[Sequence[str]] = (
         *("oracle", "verbose", "imitate", "memory:"),
         *STRATEGIES,

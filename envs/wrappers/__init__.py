@@ -1,6 +1,6 @@
 """Wrappers: other views of text environments.
 
-    env = DiscreteMessages(envs.make("signal", information="split"))
+    env = DiscreteMessages(envs.make("signal"))
 
 Wrappers compose. None of them changes the rules or the reward.
 """

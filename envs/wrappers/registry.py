@@ -3,7 +3,7 @@
     import pettingzoo
     import laconic.envs.wrappers.registry
 
-    env = pettingzoo.make("parallel", "laconic/gsm8k-v0", information="split")
+    env = pettingzoo.make("parallel", "laconic/gsm8k-v0", free=True)
     env = pettingzoo.make("aec", "laconic/gsm8k-v0", max_cycles=4)
 
 Importing this module registers them. `max_cycles` is the number of rounds of a dialogue. Other

@@ -15,6 +15,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 from laconic import envs
+from laconic.envs import declared_defaults
 from laconic.envs.registry import Factory, find
 from laconic.envs.task import Benchmark
 from laconic.envs.worlds import World
@@ -40,14 +41,19 @@ def offer_environments(overrides: Iterable[str], conf: Path) -> None:
 
 def _option(name: str, factory: Factory) -> dict[str, Any]:
     if isinstance(factory, Benchmark):
-        team = dict.fromkeys(factory.roles, 1)
         base = {"defaults": ["base/dialogue@_here_", "_self_"]}
-        return {**base, "name": name, "team": team, "answer": factory.roles[0]}
+        return {**base, "name": name, "instructions": "full", **declared_defaults(factory)}
     defaults = {
         parameter.name: parameter.default
         for parameter in signature(factory).parameters.values()
         if parameter.name not in _GIVEN and isinstance(parameter.default, _PLAIN)
     }
     if isclass(factory) and issubclass(factory, World):
-        return {"defaults": ["base/world@_here_", "_self_"], "name": name, **defaults}
+        return {
+            "defaults": ["base/world@_here_", "_self_"],
+            "name": name,
+            **defaults,
+            "instructions": "full",
+            **declared_defaults(factory),
+        }
     return {"_target_": "laconic.envs.make", "name": name, **defaults}

@@ -104,6 +104,11 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     expand_settings(cfg)
     _check_groups(cfg, overrides)
     typed = typed_keys(overrides)
+    if "env.free" in typed:
+        raise SettingError(
+            "env.free is for laconic.envs.make in Python, because a configuration names every"
+            " setting; pass env.reward.price=0, env.information=full and env.topology=complete"
+        )
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
     experiments = [

@@ -1,7 +1,7 @@
 """Serve environments by the OpenEnv protocol.
 
-    python -m laconic.extras.interop.openenv gsm8k information=split
-    python -m laconic.extras.interop.openenv gsm8k --seat solver_0
+    python -m laconic.extras.interop.openenv gsm8k instructions=full
+    python -m laconic.extras.interop.openenv gsm8k instructions=full --seat solver_0
 
 OpenEnv has a single agent, so a team is served in one of two ways:
 
@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="openenv", description="Serve an environment by OpenEnv.")
     parser.add_argument("env", choices=envs.names(), help="name of the environment")
-    parser.add_argument("settings", nargs="*", help="its settings, e.g. information=split")
+    parser.add_argument("settings", nargs="*", help="its settings, e.g. instructions=full")
     parser.add_argument("--seat", help="serve one agent; its teammates are silent")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)

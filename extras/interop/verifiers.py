@@ -4,7 +4,7 @@ verifiers finds an environment by the name of a module that exports it (`my_team
 
     from laconic.extras.interop.verifiers import team
 
-    TeamTaskset, TeamEnv = team("gsm8k", information="split")
+    TeamTaskset, TeamEnv = team("gsm8k", instructions="full")
     __all__ = ["TeamTaskset", "TeamEnv"]
 
 Roles are `AgentConfig` fields of the environment's configuration (`--env.solver.model`), shared by

@@ -31,7 +31,9 @@ class Talker:
 
 @pytest.fixture
 def players():
-    env = envs.make("commons", tasks=2, reward={"price": 1.0, "normalizer": 120}, **SETTINGS)
+    env = envs.make(
+        "commons", free=True, tasks=2, reward={"price": 1.0, "normalizer": 120}, **SETTINGS
+    )
     return Players([env], dict.fromkeys(env.possible_agents, Talker()))
 
 

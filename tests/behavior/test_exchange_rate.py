@@ -36,7 +36,7 @@ def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
     reward = {**settings["reward"], "price": price, "normalizer": 10.0}
     reward["read_price"] = price * reward.pop("read_share")
     arguments = {**settings, "reward": Reward(**reward)}
-    environments = [envs.make(name, tasks=4, **arguments) for _ in range(2)]
+    environments = [envs.make(name, free=True, tasks=4, **arguments) for _ in range(2)]
     script = "random" if name == "commons" else "verbose"
     # This script addresses what it says.
     script = "oracle" if settings.get("addressing") == "names" else script
@@ -146,7 +146,7 @@ def test_own_credit_is_the_reward_that_the_environment_pays(name):
 def test_the_pass_rate_of_played_episodes(
     name: str, settings: dict, script: str, lowest: float, highest: float
 ) -> None:
-    env = envs.make(name, tasks=8, **settings)
+    env = envs.make(name, free=True, tasks=8, **settings)
     policies = ScriptedTeam(script).policies(env)
     episodes = play([env], policies, [Start(number) for number in range(8)], seed=1)
     assert lowest <= pass_rate(episodes) <= highest

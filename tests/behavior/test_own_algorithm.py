@@ -87,7 +87,7 @@ def test_its_state_has_every_policy(my_package, policy_folder):
 
     def learner():
         policies = HFTeam(str(policy_folder), sharing="separate").policies(
-            envs.make("signal", tasks=2)
+            envs.make("signal", free=True, tasks=2)
         )
         return BestOfGroup(policies, partial(torch.optim.AdamW, lr=0.1))
 

@@ -53,7 +53,7 @@ def make(request):
 
     def build(**settings):
         chosen = WORLDS if name in envs.names("worlds") else SETTINGS
-        return envs.make(name, tasks=20, **chosen[kind], **settings)
+        return envs.make(name, free=True, tasks=20, **chosen[kind], **settings)
 
     return build
 

@@ -80,7 +80,7 @@ def finished(started: Sequence[Any]) -> None:
 
 def loaded(folder: Path, step: int) -> Mapping[str, torch.Tensor]:
     """Return the weights of a run's policy, as another program loads them."""
-    policies = HFTeam(str(folder), step=step, device="cpu").policies(envs.make("signal"))
+    policies = HFTeam(str(folder), step=step, device="cpu").policies(envs.make("signal", free=True))
     return next(iter(policies.values())).model.state_dict()
 
 

@@ -187,7 +187,7 @@ def test_members_that_the_api_pages_list_do_what_they_say():
     assert len(members) >= 8
     for owner, name in members:
         assert callable(getattr(resolve_name(owner), name)), f"{owner}.{name}"
-    env = envs.make("signal", tasks=2, render_mode="ansi")
+    env = envs.make("signal", free=True, tasks=2, render_mode="ansi")
     for name in [name for owner, name in members if owner.endswith(".DialogueEnv")]:
         # What PettingZoo leaves to its subclasses raises NotImplementedError.
         getattr(env, name)(*([dict.fromkeys(env.agents, "")] if name == "step" else []))

@@ -60,7 +60,7 @@ class Commons(SideBySide):
 
 def numeric_commons(split: str = "train") -> DiscreteMessages:
     """Return the numeric face of `commons`."""
-    return DiscreteMessages(envs.make("commons", split=split, tasks=1000, **SETTINGS))
+    return DiscreteMessages(envs.make("commons", free=True, split=split, tasks=1000, **SETTINGS))
 
 
 def learnt(credit: str, seed: int, folder: Path) -> Act:

@@ -65,7 +65,9 @@ def show() -> Callable[..., Any]:
 
 def _show(face: str, **settings: Any) -> Any:
     view, _, name = face.rpartition(" ")
-    return VIEWS[view](envs.make(name, **{"tasks": 20, "information": "split", **settings}))
+    return VIEWS[view](
+        envs.make(name, free=True, **{"tasks": 20, "information": "split", **settings})
+    )
 
 
 @pytest.fixture
@@ -160,14 +162,16 @@ def numeric_signal(
     Both parts have the menu and the words of the training tasks, so a policy can change over.
     """
     count = TRAIN if split == "train" else HELD_OUT
-    env = envs.make("signal", split=split, tasks=count, reward=REWARD, channel=channel, **SIGNAL)
+    env = envs.make(
+        "signal", free=True, split=split, tasks=count, reward=REWARD, channel=channel, **SIGNAL
+    )
     menu, words = _known()
     return DiscreteMessages(env, menu=menu, words=words, **settings)
 
 
 @cache
 def _known() -> tuple[Menu, Any]:
-    train = envs.make("signal", tasks=TRAIN, reward=REWARD, **SIGNAL)
+    train = envs.make("signal", free=True, tasks=TRAIN, reward=REWARD, **SIGNAL)
     return Menu.of(train), vocabulary(train.tasks.values())
 
 

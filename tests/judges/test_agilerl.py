@@ -80,7 +80,7 @@ def _maskless(infos: Any) -> Any:
 def make(name: str, **settings: Any) -> DiscreteMessages:
     """Return the numeric face of a benchmark."""
     return DiscreteMessages(
-        envs.make(name, tasks=20, information="split", rounds=3), words=32, **settings
+        envs.make(name, free=True, tasks=20, information="split", rounds=3), words=32, **settings
     )
 
 
@@ -203,7 +203,7 @@ def test_masks_in_observations_and_text_are_refused(vectorized: Any, record: Any
     )
     # Its memory is made of arrays, and a text space has no shape.
     with pytest.raises(AssertionError):
-        vectorized(lambda: envs.make("signal", tasks=4))
+        vectorized(lambda: envs.make("signal", free=True, tasks=4))
     record(
         face="text DialogueEnv signal",
         check="AsyncPettingZooVecEnv",

@@ -89,7 +89,9 @@ def test_it_trains(algorithm: Any, name: str, benchmarl_settings: Any, record: A
     }
     losses = Losses()
     experiment = Experiment(
-        task=Dialogue(name, {"env": DiscreteMessages(envs.make(name, tasks=50, **split))}),
+        task=Dialogue(
+            name, {"env": DiscreteMessages(envs.make(name, free=True, tasks=50, **split))}
+        ),
         algorithm_config=algorithm.get_from_yaml(),
         model_config=MlpConfig.get_from_yaml(),
         seed=0,

@@ -111,7 +111,7 @@ def test_ppo_trains(face: str, make: Any, record: Any) -> None:
 
 def test_text_is_refused(record: Any) -> None:
     with pytest.raises(CustomSpaceError, match="FreeText"):
-        vectorized(envs.make("signal", tasks=4, information="split"), 1, seed=0)
+        vectorized(envs.make("signal", free=True, tasks=4, information="split"), 1, seed=0)
     record(
         face="text DialogueEnv signal",
         check="vector environment",

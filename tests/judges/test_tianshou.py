@@ -79,7 +79,7 @@ def test_a_random_team_is_collected(face: str, show: Any, collect: Any, record: 
 
 def test_text_is_seen_but_not_said(collect: Any, record: Any) -> None:
     def make() -> Any:
-        return envs.make("signal", tasks=4, information="split")
+        return envs.make("signal", free=True, tasks=4, information="split")
 
     observation, _ = PettingZooEnv(turn_based(make())).reset(seed=0)
     assert "What colour is" in observation["obs"]["text"]

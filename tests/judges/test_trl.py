@@ -40,7 +40,7 @@ REPLIES = ('{"name": "say", "arguments": {"message": "The cup is red."}}', "I do
 
 def sit(agent: str = "helper_0") -> Seat:
     """Make a seat beside teammates that do their part."""
-    env = envs.make("signal", **SETTINGS)
+    env = envs.make("signal", free=True, **SETTINGS)
     return Seat(SingleAgent(env, agent, Oracle(env)))
 
 
@@ -124,7 +124,7 @@ def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
         seat = sit()
         return Listened(seat._env)
 
-    tasks = list(envs.make("signal", **SETTINGS).tasks)
+    tasks = list(envs.make("signal", free=True, **SETTINGS).tasks)
     rows = [{"prompt": [{"role": "user", "content": ""}], "task": key, "seed": 0} for key in tasks]
     arguments = trl.GRPOConfig(
         output_dir=str(tmp_path),

@@ -88,7 +88,7 @@ def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from laconic.learners.agents.tiny.new import ModelConfig, build_model, build_tokenizer
 
     folder = tmp_path_factory.mktemp("policy")
-    tasks = envs.make("gsm8k", tasks=50, generator={"level": 1, "distractors": 1}).tasks
+    tasks = envs.make("gsm8k", free=True, tasks=50, generator={"level": 1, "distractors": 1}).tasks
     tokenizer = build_tokenizer([task.text for task in tasks.values()], 400)
     config = ModelConfig(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
     model = build_model(tokenizer, config, seed=0)

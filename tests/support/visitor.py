@@ -69,7 +69,7 @@ def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
 
     settings = dict(override.split("=", 1) for override in overrides)
     cfg = compose(program="evaluate", **settings, **{"agent.model": name})
-    policies = make_team(cfg).policies(envs.make("gsm8k", tasks=2))
+    policies = make_team(cfg).policies(envs.make("gsm8k", free=True, tasks=2))
     return {a: logprobs(policy.model) for a, policy in policies.items() if hasattr(policy, "model")}
 
 

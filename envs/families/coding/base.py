@@ -27,7 +27,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment, fenced, fences, plainer
 from laconic.envs.families.coding.generate import LEVELS, Item, items
 from laconic.envs.families.coding.syntax import parse, under, without_closing_names
-from laconic.envs.families.common.benchmark import FamilyBenchmark, majority
+from laconic.envs.families.common.benchmark import SPLIT, FamilyBenchmark, majority
 from laconic.envs.families.common.generation import DISTRACTORS, Span
 from laconic.envs.task import Score, Split, Task
 
@@ -72,6 +72,14 @@ class CodingBenchmark(ProgramBenchmark):
     """
 
     roles = ("coder", "tester")
+    defaults = {
+        **SPLIT,
+        "team": {"coder": 1, "tester": 3},
+        "schedule": ["tester", "coder"],
+        "answer": "coder",
+        "budget": {"message": 192, "episode": 768},
+        "generator": {"level": 1, "distractors": 1},
+    }
     answer_form = (
         "Write the whole function in a fence that opens with ```python and closes with ```."
     )

@@ -25,6 +25,24 @@ Vote = TypeVar("Vote", bound=Hashable)
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 """Hyphens, dashes and minus signs that stand for `-`."""
 SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+SPLIT: Mapping[str, Any] = {
+    "information": "split",
+    "topology": "star",
+    # Caps for the shipped policy; a team of language models raises them.
+    "budget": {"message": 48, "episode": 192},
+    "reward": {"price": 3, "normalizer": 50},
+    "instructions": "brief",
+}
+"""Defaults of a task whose statements are dealt among agents that help one to answer."""
+JOINT: Mapping[str, Any] = {
+    # The paper (MAGRPO, arXiv 2508.04652) has one round, or two with feedback in between.
+    "rounds": 1,
+    "topology": "none",
+    "answer": "joint",
+    "reward": {"paid": "round"},
+    "instructions": "brief",
+}
+"""Defaults of a task whose agents write parts of one work at the same time."""
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 """Characters that print nothing, such as the byte order mark."""
 _TABLE = {

@@ -30,6 +30,7 @@ from laconic.envs.families.coding.base import (
 from laconic.envs.families.coding.exam import SECONDS, Exam
 from laconic.envs.families.coding.function import Chain, neighbors
 from laconic.envs.families.coding.generate import Item, items
+from laconic.envs.families.common.benchmark import JOINT
 from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.reward import MAX_REWARD, LevelPoints, grade
@@ -51,6 +52,12 @@ class CooperativeCoding(ProgramBenchmark):
     """
 
     roles = ("auxiliary", "main")
+    defaults = {
+        **JOINT,
+        "team": {"auxiliary": 1, "main": 1},
+        "budget": {"message": 256},
+        "generator": {"level": 2, "distractors": 0},
+    }
     max_reward = MAX_REWARD
     graded = True
     answer_form = "Write it in a fence that opens with ```python and closes with ```."

@@ -138,6 +138,11 @@ class BoxNet(World[State, str]):
     """All moves start from the same grid, or arms move one after another as in the source."""
 
     name: ClassVar[str] = "boxnet"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "budget": {"message": 256},
+        "reward": {"price": 0.5, "normalizer": 50},
+        "instructions": "brief",
+    }
     common_reward: ClassVar[bool] = True
     graded: ClassVar[bool] = True
     script_names: ClassVar[Sequence[str]] = ("oracle", "verbose")

@@ -73,6 +73,11 @@ class Commons(WordedCommons):
     """Let the last agent join in the fourth month (the source then has 15 months)."""
 
     name: ClassVar[str] = "commons"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **WordedCommons.defaults,
+        "reward": {"price": 0.5, "normalizer": 50},
+        "instructions": "brief",
+    }
     script_names: ClassVar[Sequence[str]] = scripts.NAMES
     facts: ClassVar[Mapping[str, float]] = {
         "month": 12.0,

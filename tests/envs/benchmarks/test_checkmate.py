@@ -204,7 +204,11 @@ def test_every_role_gets_instructions() -> None:
 
 def test_the_environment_deals_the_board_among_the_analysts() -> None:
     env = envs.make(
-        "checkmate", information="split", tasks=5, team={"solver": 1, "attack": 1, "escape": 1}
+        "checkmate",
+        free=True,
+        information="split",
+        tasks=5,
+        team={"solver": 1, "attack": 1, "escape": 1},
     )
     observations, infos = env.reset(seed=0)
     assert infos["solver_0"]["share"] == ()

@@ -157,6 +157,7 @@ def test_nothing_said_commits_so_that_every_token_has_its_price(task):
     assert BENCHMARK.committed(MAIN) is BENCHMARK.committed("#### 1") is None
     env = envs.make(
         "coop_humaneval",
+        free=True,
         tasks=1,
         team={"auxiliary": 1, "main": 1},
         answer="joint",
@@ -242,6 +243,7 @@ def test_level_feedback_tells_each_agent_what_concerns_it(task):
 def test_two_rounds_with_feedback_stop_once_the_score_is_good_enough(task):
     env = envs.make(
         "coop_humaneval",
+        free=True,
         tasks=1,
         team={"auxiliary": 1, "main": 1},
         answer="joint",

@@ -159,13 +159,15 @@ def test_every_role_gets_instructions() -> None:
 
 
 def test_the_environment_deals_a_generated_task() -> None:
-    env = envs.make("gsm8k", information="split", tasks=5, generator={"level": 3})
+    env = envs.make("gsm8k", free=True, information="split", tasks=5, generator={"level": 3})
     observations, _ = env.reset(seed=0)
     assert set(observations) == set(env.agents)
 
 
 def test_the_form_of_an_answer_can_pay_in_place_of_the_score() -> None:
-    env = envs.make("gsm8k", tasks=1, team={"solver": 1}, rounds=1, reward={"measure": "stated"})
+    env = envs.make(
+        "gsm8k", free=True, tasks=1, team={"solver": 1}, rounds=1, reward={"measure": "stated"}
+    )
     right = next(iter(env.tasks.values())).answer
     outcomes = []
     for text in (f"#### {right}", f"#### {right}9", f"It is {right}.", ""):
@@ -178,4 +180,6 @@ def test_the_form_of_an_answer_can_pay_in_place_of_the_score() -> None:
 
 def test_one_measure_pays_at_most() -> None:
     with pytest.raises(SettingError, match="one of env.reward.measure and env.reward.multiply_by"):
-        envs.make("gsm8k", tasks=1, reward={"measure": "stated", "multiply_by": "strict"})
+        envs.make(
+            "gsm8k", free=True, tasks=1, reward={"measure": "stated", "multiply_by": "strict"}
+        )

@@ -352,7 +352,9 @@ SETTINGS = {
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_the_contract_holds_in_both_information_modes(settings: dict[str, Any]) -> None:
     def make(**more: Any) -> envs.DialogueEnv:
-        return envs.make("math", tasks=20, generator={"level": (1, 5)}, **settings, **more)
+        return envs.make(
+            "math", free=True, tasks=20, generator={"level": (1, 5)}, **settings, **more
+        )
 
     parallel_api_test(make(), num_cycles=200)
     check_env(make)

@@ -128,7 +128,7 @@ def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, messa
 
 
 def test_dealt_out_one_helper_holds_what_matters() -> None:
-    env = envs.make("signal", information="split", tasks=50)
+    env = envs.make("signal", free=True, information="split", tasks=50)
     for seed in range(20):
         _, infos = env.reset(seed=seed)
         informed = [infos[agent]["informed"] for agent in env.possible_agents]
@@ -137,7 +137,7 @@ def test_dealt_out_one_helper_holds_what_matters() -> None:
 
 def test_both_parts_have_as_many_tasks_as_are_taken_by_default() -> None:
     for split in ("train", "evaluation"):
-        assert len(envs.make("signal", split=split).tasks) == 4096
+        assert len(envs.make("signal", free=True, split=split).tasks) == 4096
 
 
 def test_tables_of_the_two_parts_are_disjoint_and_their_forty_problems_are_the_same():

@@ -138,7 +138,7 @@ def test_every_role_gets_instructions() -> None:
 def test_under_split_everybody_reads_a_real_question(tmp_path: Path) -> None:
     file = write(tmp_path / "own.jsonl", ROW)
     team = {"solver": 1, "scout": 3}
-    env = envs.make("sports", source=str(file), information="split", team=team)
+    env = envs.make("sports", free=True, source=str(file), information="split", team=team)
     observations, infos = env.reset(seed=0)
     for agent in env.agents:
         assert ROW["input"] in observations[agent]["text"]

@@ -79,10 +79,12 @@ def test_the_explanation_of_big_bench_can_be_dealt_as_facts(tmp_path: Path) -> N
     facts = ("Stones sink.", "What sinks cannot swim.")
     assert task == replace(plain, statements=facts, relevant=(True, True), solution="")
     assert BENCHMARK.load(place, facts=False) == (plain,)
-    env = envs.make("strategyqa", source=str(place), information="split", reader={"facts": True})
+    env = envs.make(
+        "strategyqa", free=True, source=str(place), information="split", reader={"facts": True}
+    )
     env.reset(seed=0)
     assert env.task.statements == facts
-    assert envs.make("strategyqa", source=str(place)).tasks["own/1"] == plain
+    assert envs.make("strategyqa", free=True, source=str(place)).tasks["own/1"] == plain
 
 
 def test_an_examination_without_a_book_leaves_the_facts_of_the_original_out(tmp_path: Path) -> None:
@@ -98,9 +100,9 @@ def test_an_examination_without_a_book_leaves_the_facts_of_the_original_out(tmp_
 def test_settings_of_reading_are_checked(tmp_path: Path) -> None:
     place = str(write(tmp_path / "own.jsonl", BIG_BENCH))
     with pytest.raises(SettingError, match=r"env\.reader\.facts must be true or false; got 3"):
-        envs.make("strategyqa", source=place, reader={"facts": 3})
+        envs.make("strategyqa", free=True, source=place, reader={"facts": 3})
     with pytest.raises(UnknownNameError, match="'fact'. Did you mean 'facts'"):
-        envs.make("strategyqa", source=place, reader={"fact": True})
+        envs.make("strategyqa", free=True, source=place, reader={"fact": True})
     with pytest.raises(UnknownNameError, match="setting of env.reader"):
         envs.benchmark("gsm8k").load(place, facts=True)
 
@@ -223,7 +225,7 @@ def test_every_role_gets_instructions() -> None:
 
 def test_under_split_everybody_reads_a_question_of_big_bench(tmp_path: Path) -> None:
     file = write(tmp_path / "own.jsonl", BIG_BENCH)
-    env = envs.make("strategyqa", source=str(file), information="split")
+    env = envs.make("strategyqa", free=True, source=str(file), information="split")
     observations, infos = env.reset(seed=0)
     for agent in env.agents:
         assert "Can a stone swim?" in observations[agent]["text"]
@@ -233,7 +235,7 @@ def test_under_split_everybody_reads_a_question_of_big_bench(tmp_path: Path) -> 
 
 def test_the_facts_of_the_original_are_dealt_among_the_helpers(tmp_path: Path) -> None:
     file = write(tmp_path / "own.jsonl", ORIGINAL)
-    env = envs.make("strategyqa", source=str(file), information="split")
+    env = envs.make("strategyqa", free=True, source=str(file), information="split")
     observations, infos = env.reset(seed=0)
     assert sorted(infos[agent]["share"] for agent in env.agents) == [(), (), (0,), (1,)]
     assert infos["solver_0"]["share"] == ()

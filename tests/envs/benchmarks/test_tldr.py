@@ -82,7 +82,9 @@ def test_all_real_rows_load_and_lose_no_word() -> None:
 @needs_data
 def test_everybody_reads_the_whole_of_a_real_post() -> None:
     team = {"concise": 1, "detailed": 1}
-    env = envs.make("tldr", source=str(DATA), split="evaluation", team=team, answer="joint")
+    env = envs.make(
+        "tldr", free=True, source=str(DATA), split="evaluation", team=team, answer="joint"
+    )
     observations, infos = env.reset(seed=0)
     for agent in env.possible_agents:
         assert env.task.question in observations[agent]["text"]
@@ -102,7 +104,9 @@ def test_every_role_gets_instructions() -> None:
 
 def test_at_price_zero_a_return_is_the_score_of_every_round() -> None:
     team = {"concise": 1, "detailed": 1}
-    env = envs.make("tldr", team=team, answer="joint", rounds=2, reward={"paid": "round"})
+    env = envs.make(
+        "tldr", free=True, team=team, answer="joint", rounds=2, reward={"paid": "round"}
+    )
     env.reset(seed=0)
     drafts = env.task.drafts
     poor = {"concise_0": drafts["concise"][0], "detailed_0": drafts["detailed"][2]}

@@ -12,7 +12,7 @@ from laconic.envs.errors import ContractError
 @pytest.fixture
 def make():
     """Makes one small environment of two agents and three rounds."""
-    return lambda: envs.make("gsm8k", tasks=2, team={"solver": 1, "helper": 1}, rounds=3)
+    return lambda: envs.make("gsm8k", free=True, tasks=2, team={"solver": 1, "helper": 1}, rounds=3)
 
 
 def test_an_episode_has_its_reset_and_every_step_with_who_was_there(make):

@@ -132,7 +132,9 @@ def quote(task, written):
 
 def writing(kind=DialogueEnv):
     """Return two authors who hear no agent, and an expert who quotes them."""
-    env = envs.make("tldr", tasks=3, rounds=2, team={"concise": 1, "detailed": 1}, answer="joint")
+    env = envs.make(
+        "tldr", free=True, tasks=3, rounds=2, team={"concise": 1, "detailed": 1}, answer="joint"
+    )
     return kind(
         env.benchmark,
         tuple(env.tasks.values()),

@@ -298,7 +298,9 @@ def test_a_message_to_one_of_n_agents_is_read_once(count):
     read = {}
     for kind, message in (("none", fact), ("names", f"@solver: {fact}")):
         team = {"solver": 1, "helper": count - 1}
-        env = envs.make("signal", tasks=2, team=team, topology="complete", addressing=kind)
+        env = envs.make(
+            "signal", free=True, tasks=2, team=team, topology="complete", addressing=kind
+        )
         env.reset(seed=0)
         observations, *_ = env.step({"helper_0": message})
         readers = sum(fact in each["text"] for each in observations.values())
@@ -318,7 +320,7 @@ def test_an_agent_that_parrots_repeats_only_what_it_heard(start):
 
 
 def test_a_world_takes_addresses_for_its_talk():
-    env = envs.make("commons", tasks=1, addressing="names")
+    env = envs.make("commons", free=True, tasks=1, addressing="names")
     env.reset(seed=0)
     env.step({})
     observations, *_ = env.step({"fisher_1": "@fisher_3: Eight each."})

@@ -140,7 +140,7 @@ def test_a_role_by_itself_is_told_all_as_its_duty(sums, tasks):
 
 @pytest.mark.parametrize("name", ["gsm8k", "math", "strategyqa", "sports", "signal", "checkmate"])
 def test_seven_tenths_of_a_first_prompt_are_the_same_for_all(name):
-    env = envs.make(name, tasks=8, information="split", split="evaluation")
+    env = envs.make(name, free=True, tasks=8, information="split", split="evaluation")
     texts = []
     for task in list(env.tasks)[:4]:
         observations, infos = env.reset(seed=0, options={"task": task})
@@ -154,7 +154,7 @@ def test_seven_tenths_of_a_first_prompt_are_the_same_for_all(name):
 
 
 def test_a_price_that_moves_leaves_the_prompt_as_it_is():
-    env = envs.make("gsm8k", tasks=2, reward={"price": 0.5})
+    env = envs.make("gsm8k", free=True, tasks=2, reward={"price": 0.5, "normalizer": 100})
     before = env.reset(seed=0)[0]
     env.reward = replace(env.reward, price=0.0)
     after = env.reset(seed=0)[0]
@@ -162,13 +162,13 @@ def test_a_price_that_moves_leaves_the_prompt_as_it_is():
         value["text"] for value in after.values()
     ]
     assert "Every token you say costs reward" in before["solver_0"]["text"]
-    free = envs.make("gsm8k", tasks=2, reward={"price": 0.0})
+    free = envs.make("gsm8k", free=True, tasks=2, reward={"price": 0.0, "normalizer": 100})
     assert "costs reward" not in free.reset(seed=0)[0]["solver_0"]["text"]
 
 
 def test_templates_of_a_users_own_are_filled_in():
     own = {"general": "Be brief. {{no field}}", "own": "{role} {agent}\nKnown: {known}\n{question}"}
-    env = envs.make("gsm8k", tasks=2, information="split", instructions=own)
+    env = envs.make("gsm8k", free=True, tasks=2, information="split", instructions=own)
     observations, infos = env.reset(seed=0)
     first, second, *rest = observations["solver_0"]["text"].splitlines()
     # A solver that holds no statement has no line for what is known.

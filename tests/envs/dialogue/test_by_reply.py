@@ -145,12 +145,12 @@ def test_a_hook_that_returns_other_than_vectors_is_refused(returned):
 )
 def test_wrong_settings_are_refused(topology, error, words):
     with pytest.raises(error, match=words):
-        envs.make("gsm8k", tasks=2, topology=topology)
+        envs.make("gsm8k", free=True, tasks=2, topology=topology)
 
 
 def made(**settings):
     settings = {"answer": "majority", "team": {"solver": 4}, "rounds": 2, **settings}
-    return envs.make("gsm8k", tasks=8, topology=BY_REPLY, **settings)
+    return envs.make("gsm8k", free=True, tasks=8, topology=BY_REPLY, **settings)
 
 
 SAID = {
@@ -242,7 +242,7 @@ def test_prices_of_listeners_budgets_and_addresses_follow_the_links():
 
 def test_the_contract_holds():
     check_env(lambda: made(budget={"message": 12, "round": 30, "episode": 60}))
-    check_env(lambda: envs.make("commons", tasks=4, topology=BY_REPLY))
+    check_env(lambda: envs.make("commons", free=True, tasks=4, topology=BY_REPLY))
 
 
 def voters(solvers, wrong, *, episodes=400, first=700):
@@ -253,8 +253,8 @@ def voters(solvers, wrong, *, episodes=400, first=700):
     """
     generator, share = np.random.default_rng(0), 0.3 ** (1 / 3)
     settings = {"answer": "majority", "team": {"solver": solvers}, "rounds": 1, "tasks": 64}
-    plain = envs.make("gsm8k", topology="none", **settings)
-    by_reply = envs.make("gsm8k", topology={"kind": "by_reply"}, **settings)
+    plain = envs.make("gsm8k", free=True, topology="none", **settings)
+    by_reply = envs.make("gsm8k", free=True, topology={"kind": "by_reply"}, **settings)
     outcomes, least = [], 1.0
     for episode in range(episodes):
         plain.reset(seed=episode)

@@ -27,7 +27,7 @@ EPISODES = 600
 
 
 def signal(tasks: int = EPISODES, **channel: Any):
-    return envs.make("signal", split="evaluation", tasks=tasks, channel=channel, **SPLIT)
+    return envs.make("signal", free=True, split="evaluation", tasks=tasks, channel=channel, **SPLIT)
 
 
 def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping[str, Any]:
@@ -82,7 +82,7 @@ def test_reliance_on_silence_is_exact():
 
 
 def test_a_perfect_channel_changes_nothing_and_measures_nothing():
-    plain = envs.make("signal", split="evaluation", tasks=9, **SPLIT)
+    plain = envs.make("signal", free=True, split="evaluation", tasks=9, **SPLIT)
     for env in (plain, signal(9, lose=0.0, mark=True)):
         infos = play(env, 3, next(iter(env.tasks)), False, random.Random(0))
         assert infos["measures"].keys() == {"facts_told", "stated", "strict"}
@@ -119,7 +119,7 @@ def test_a_lost_message_is_charged_and_uses_up_the_budget():
     channel = {"lose": 1.0, "mark": True}
     price = {"price": 1.0, "normalizer": 10}
     env = envs.make(
-        "signal", tasks=5, channel=channel, reward=price, budget={"episode": 2}, **SPLIT
+        "signal", free=True, tasks=5, channel=channel, reward=price, budget={"episode": 2}, **SPLIT
     )
     env.reset(seed=0)
     observations, rewards, terminations, _, infos = env.step({"helper_1": "so it is"})
@@ -197,6 +197,7 @@ def test_losses_are_those_of_an_array_over_rounds_speakers_and_listeners(per):
 def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():
     env = envs.make(
         "signal",
+        free=True,
         tasks=5,
         channel={"mark": True, "probe": True},
         rounds=4,
@@ -218,7 +219,9 @@ def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():
 @pytest.mark.parametrize("channel", [{"lose": 0.4, "mark": True}, {"mark": True, "probe": True}])
 def test_a_lossy_environment_keeps_every_contract(channel):
     def make():
-        return envs.make("signal", tasks=20, channel=channel, rounds=4, topology=["ring", "none"])
+        return envs.make(
+            "signal", free=True, tasks=20, channel=channel, rounds=4, topology=["ring", "none"]
+        )
 
     check_env(make)
     parallel_api_test(make(), num_cycles=50)

@@ -77,6 +77,7 @@ def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
     """Three vote, and each says all it knows inside a box."""
     env = envs.make(
         "gsm8k",
+        free=True,
         tasks=20,
         generator={"level": 3},
         team={"solver": 3},

@@ -189,7 +189,7 @@ def test_environments_that_take_no_thoughts_are_not_asked(make_env):
 
 @pytest.mark.parametrize("cap", [None, 1, 40])
 def test_the_contract_holds_with_thoughts(cap):
-    check_env(lambda: envs.make("signal", tasks=3, budget={"thought": cap}), episodes=1)
+    check_env(lambda: envs.make("signal", free=True, tasks=3, budget={"thought": cap}), episodes=1)
 
 
 def test_a_thought_is_booked_though_others_spend_the_shared_cap_in_the_same_round(start):

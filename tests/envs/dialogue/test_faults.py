@@ -26,7 +26,7 @@ SPLIT: dict[str, Any] = {
 def signal(kind: str | None = "false_claim", place: str = "leaf", **settings: Any):
     settings = {"information": "split", "topology": "star", **PEERS, **settings}
     more = {key: settings.pop(key) for key in ("round", "packaging") if key in settings}
-    return envs.make("signal", fault={"kind": kind, "place": place, **more}, **settings)
+    return envs.make("signal", free=True, fault={"kind": kind, "place": place, **more}, **settings)
 
 
 def started(env, seed: int = 0):
@@ -35,7 +35,7 @@ def started(env, seed: int = 0):
 
 
 def test_without_a_fault_nothing_is_different():
-    plain = envs.make("signal", information="split", topology="star", **PEERS)
+    plain = envs.make("signal", free=True, information="split", topology="star", **PEERS)
     off = signal(None)
     for seed in range(10):
         assert str(started(plain, seed)) == str(started(off, seed))
@@ -215,27 +215,29 @@ def test_settings_that_do_not_fit_together_are_refused(settings, message):
 def test_faults_that_no_agent_of_a_place_can_have_are_refused():
     star = {"topology": "star", **SPLIT}
     with pytest.raises(SettingError, match="solver_0, who read no statements; those who do are he"):
-        envs.make("gsm8k", fault={"kind": "false_fact", "place": "hub"}, **star)
+        envs.make("gsm8k", free=True, fault={"kind": "false_fact", "place": "hub"}, **star)
     with pytest.raises(SettingError, match="helper_2, who have no turn in round 1 or later; cho"):
-        envs.make("gsm8k", fault={"kind": "false_claim", "place": "leaf", "round": 1}, **star)
+        envs.make(
+            "gsm8k", free=True, fault={"kind": "false_claim", "place": "leaf", "round": 1}, **star
+        )
     with pytest.raises(SettingError, match="who have no turn in round 5 or later"):
-        envs.make("gsm8k", fault={"kind": "mute", "round": 5}, **star)
+        envs.make("gsm8k", free=True, fault={"kind": "mute", "round": 5}, **star)
     with pytest.raises(UnknownNameError, match="place in env.fault.place"):
-        envs.make("gsm8k", fault={"kind": "mute", "place": "center"}, **star)
+        envs.make("gsm8k", free=True, fault={"kind": "mute", "place": "center"}, **star)
     with pytest.raises(UnknownNameError, match="env.fault.kind"):
-        envs.make("gsm8k", fault={"kind": "liar"}, **star)
+        envs.make("gsm8k", free=True, fault={"kind": "liar"}, **star)
     with pytest.raises(UnknownNameError, match="setting of env.fault"):
-        envs.make("gsm8k", fault={"sort": "mute"}, **star)
+        envs.make("gsm8k", free=True, fault={"sort": "mute"}, **star)
 
 
 def test_a_benchmark_that_cannot_change_a_fact_is_refused(tmp_path):
     with pytest.raises(SettingError, match="'strategyqa' cannot, so choose mute or parrot"):
-        envs.make("strategyqa", fault={"kind": "false_claim"}, tasks=5)
-    envs.make("strategyqa", fault={"kind": "mute"}, tasks=5)
+        envs.make("strategyqa", free=True, fault={"kind": "false_claim"}, tasks=5)
+    envs.make("strategyqa", free=True, fault={"kind": "mute"}, tasks=5)
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "Ann has 5 pens. How many?", "answer": "5 #### 5"}\n')
     with pytest.raises(SettingError, match="set env.source=generated"):
-        envs.make("gsm8k", source=rows, fault={"kind": "false_fact", "place": "helper"})
+        envs.make("gsm8k", free=True, source=rows, fault={"kind": "false_fact", "place": "helper"})
 
 
 @pytest.mark.parametrize("kind", ["false_fact", "false_claim", "mute", "parrot"])

@@ -61,7 +61,7 @@ def test_a_mapping_without_a_list_names_the_listener(names):
 def test_a_mapping_decides_who_reads_what():
     links = {"solver_0": ["helper_1"], "helper_0": ["solver_0", "helper_1"]}
     team = {"solver": 1, "helper": 2}
-    env = envs.make("signal", tasks=2, team=team, topology=links, rounds=3)
+    env = envs.make("signal", free=True, tasks=2, team=team, topology=links, rounds=3)
     env.reset(seed=0)
     words = {"helper_0": "one", "helper_1": "two", "solver_0": "three"}
     texts = {agent: seen["text"] for agent, seen in env.step(words)[0].items()}
@@ -94,6 +94,7 @@ def seconds_of_a_step(count: int, settings: dict) -> float:
     }
     env = envs.make(
         "signal",
+        free=True,
         tasks=2,
         **{"instructions": "brief"} | settings,
         team={"solver": 1, "helper": count - 1},

@@ -31,7 +31,9 @@ VARIANTS = [
 @pytest.fixture(params=VARIANTS, ids=lambda settings: "-".join(map(str, settings)) or "plain")
 def make(request):
     """Make the commons in each variant; a character is a token."""
-    return lambda **more: envs.make("commons", tasks=4, tokenize=list, **request.param | more)
+    return lambda **more: envs.make(
+        "commons", free=True, tasks=4, tokenize=list, **request.param | more
+    )
 
 
 def test_the_contract_holds_in_every_variant(make):
@@ -65,6 +67,7 @@ def test_hostile_messages_raise_nothing(make):
 def test_speech_is_charged_and_an_act_is_not():
     env = envs.make(
         "commons",
+        free=True,
         tasks=1,
         talk="published",
         tokenize=list,
@@ -90,7 +93,9 @@ def test_speech_is_charged_and_an_act_is_not():
 
 
 def test_who_has_no_tokens_left_can_still_act():
-    env = envs.make("commons", tasks=1, tokenize=list, talk_rounds=1, budget={"episode": 3})
+    env = envs.make(
+        "commons", free=True, tasks=1, tokenize=list, talk_rounds=1, budget={"episode": 3}
+    )
     env.reset(seed=0)
     env.step(dict.fromkeys(FIVE, "> catch 10"))
     observations, *_ = env.step(dict.fromkeys(FIVE, "Well"))
@@ -101,7 +106,7 @@ def test_who_has_no_tokens_left_can_still_act():
 
 
 def test_who_thinks_too_long_neither_speaks_nor_acts():
-    env = envs.make("commons", tasks=1, tokenize=list, budget={"thought": 3})
+    env = envs.make("commons", free=True, tasks=1, tokenize=list, budget={"thought": 3})
     env.reset(seed=0)
     *_, infos = env.step(
         {
@@ -116,7 +121,9 @@ def test_who_thinks_too_long_neither_speaks_nor_acts():
 def test_charges_wait_for_the_end_where_only_solved_episodes_are_charged():
     reward = {"price": 1.0, "normalizer": 10, "when": "solved"}
     for units, owed in ((10, 0.5), (30, 0.0)):
-        env = envs.make("commons", tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1)
+        env = envs.make(
+            "commons", free=True, tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1
+        )
         env.reset(seed=0)
         total, gained = 0.0, 0
         while env.agents:
@@ -129,13 +136,13 @@ def test_charges_wait_for_the_end_where_only_solved_episodes_are_charged():
 
 
 def test_the_topology_says_who_hears_whom_and_lost_messages_are_lost():
-    env = envs.make("commons", tasks=1, topology="star")
+    env = envs.make("commons", free=True, tasks=1, topology="star")
     env.reset(seed=0)
     env.step({})
     observations, *_ = env.step({"fisher_1": "Eight each."})
     assert observations["fisher_0"]["text"] == "fisher_1: Eight each."
     assert observations["fisher_2"]["text"] == "Nobody spoke."
-    env = envs.make("commons", tasks=1, channel={"lose": 1.0, "mark": True})
+    env = envs.make("commons", free=True, tasks=1, channel={"lose": 1.0, "mark": True})
     env.reset(seed=0)
     env.step({})
     observations, *_ = env.step({"fisher_1": "Eight each."})
@@ -143,7 +150,7 @@ def test_the_topology_says_who_hears_whom_and_lost_messages_are_lost():
 
 
 def test_infos_tell_acts_and_facts_and_at_the_end_the_outcome():
-    env = envs.make("commons", tasks=1, months=1, language="none")
+    env = envs.make("commons", free=True, tasks=1, months=1, language="none")
     _, infos = env.reset(seed=0)
     info = infos["fisher_0"]
     assert (info["act"], info["legal"], info["informed"], info["share"]) == ("", True, None, ())
@@ -157,7 +164,7 @@ def test_infos_tell_acts_and_facts_and_at_the_end_the_outcome():
 def test_prices_and_talk_do_not_change_the_luck_of_a_seed():
     caught = set()
     for settings in ({}, {"language": "none"}, {"reward": {"price": 2.0}}, {"topology": "none"}):
-        env = envs.make("commons", tasks=1, **settings)
+        env = envs.make("commons", free=True, tasks=1, **settings)
         env.reset(seed=3)
         env.step(dict.fromkeys(FIVE, "> catch 40"))
         caught.add(tuple(env.world_state.months[0].caught.values()))
@@ -166,11 +173,11 @@ def test_prices_and_talk_do_not_change_the_luck_of_a_seed():
 
 def test_a_measure_that_worlds_do_not_have_is_refused():
     with pytest.raises(UnknownNameError, match="multiply_by"):
-        envs.make("commons", tasks=1, reward={"multiply_by": "gain"})
+        envs.make("commons", free=True, tasks=1, reward={"multiply_by": "gain"})
 
 
 def test_a_transcript_shows_acts():
-    env = envs.make("commons", tasks=1, render_mode="ansi")
+    env = envs.make("commons", free=True, tasks=1, render_mode="ansi")
     env.reset(seed=0)
     env.step({"fisher_0": "> catch 7"})
     assert "[0] fisher_0 (0): (silent) > catch 7" in env.render()
@@ -179,7 +186,7 @@ def test_a_transcript_shows_acts():
 
 def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
     pieces = [str.split]
-    env = envs.make("commons", tasks=1, tokenize=lambda text: pieces[0](text))
+    env = envs.make("commons", free=True, tasks=1, tokenize=lambda text: pieces[0](text))
     # `>`, `next`, `fisher_999`; then a character each, a line break too.
     for tokenize, room in ((str.split, 3), (list, len("\n> next fisher_999"))):
         pieces[0] = tokenize
@@ -191,7 +198,9 @@ def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
 @pytest.mark.parametrize("when", ["always", "solved"])
 def test_infos_say_what_was_gained_what_it_cost_and_what_was_taken_off(charge, when):
     reward = {"price": 1.0, "normalizer": 10, "charge": charge, "when": when}
-    env = envs.make("commons", tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1)
+    env = envs.make(
+        "commons", free=True, tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1
+    )
     env.reset(seed=0)
     catches = [12, 10, 8, 6, 4]
     rounds = []
@@ -216,7 +225,7 @@ def test_infos_say_what_was_gained_what_it_cost_and_what_was_taken_off(charge, w
 @pytest.mark.parametrize(("months", "most"), [(12, 1.0), (6, 0.5), (15, 1.25)])
 @pytest.mark.parametrize("wording", ["fishery", "trash"])
 def test_fair_shares_gain_the_most_that_a_world_says_its_task_pays(wording, months, most):
-    env = envs.make("commons", tasks=1, wording=wording, months=months, language="none")
+    env = envs.make("commons", free=True, tasks=1, wording=wording, months=months, language="none")
     assert env.metadata["max_reward"] == pytest.approx(most, rel=1e-12)
     assert env.metadata["reward"] == "own"
     env.reset(seed=0)
@@ -264,25 +273,27 @@ PRICED = {"reward": {"price": 1.0, "normalizer": 10}, "tokenize": list, "tasks":
     ],
 )
 def test_a_line_that_is_no_legal_act_is_charged_as_a_thought(message, result):
-    env = envs.make("commons", **PRICED)
+    env = envs.make("commons", free=True, **PRICED)
     env.reset(seed=0)
     # Nobody is heard while all harvest.
     assert _round_of(env, message) == result
 
 
 def test_an_act_out_of_place_is_charged_beside_the_speech_before_it():
-    env = envs.make("commons", **PRICED)
+    env = envs.make("commons", free=True, **PRICED)
     env.reset(seed=0)
     env.step({})
     # Two tokens said, and a harvest of ten tokens while all talk.
     assert _round_of(env, "Hi\n> catch 10") == ("Hi", 2, 10, False, False, "", 12)
-    half = envs.make("commons", **PRICED | {"reward": {**PRICED["reward"], "thought_weight": 0.5}})
+    half = envs.make(
+        "commons", free=True, **PRICED | {"reward": {**PRICED["reward"], "thought_weight": 0.5}}
+    )
     half.reset(seed=0)
     assert _round_of(half, "> 12345678") == ("", 0, 10, False, False, "", 5)
 
 
 def test_a_line_that_is_no_legal_act_is_capped_with_the_thought_before_it():
-    env = envs.make("commons", **PRICED, budget={"thought": 5})
+    env = envs.make("commons", free=True, **PRICED, budget={"thought": 5})
     env.reset(seed=0)
     env.step({})
     # Two tokens thought and three of the line, which is longer than that: charged and silent.
@@ -291,7 +302,7 @@ def test_a_line_that_is_no_legal_act_is_capped_with_the_thought_before_it():
 
 
 def test_a_line_of_an_agent_that_has_no_room_is_neither_heard_nor_charged():
-    env = envs.make("commons", **PRICED, talk="published")
+    env = envs.make("commons", free=True, **PRICED, talk="published")
     env.reset(seed=0)
     env.step({})
     # fisher_0 has the word.

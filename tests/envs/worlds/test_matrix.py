@@ -18,7 +18,7 @@ EIGHT = [f"player_{number}" for number in range(8)]
 
 def made(**settings):
     """Make a game and begin an episode."""
-    env = envs.make("matrix", tasks=4, **settings)
+    env = envs.make("matrix", free=True, tasks=4, **settings)
     return env, *env.reset(seed=0)
 
 
@@ -27,7 +27,7 @@ def made(**settings):
 def test_the_contract_holds_for_every_game(game, chat):
     check_env(
         lambda **more: envs.make(
-            "matrix", tasks=4, tokenize=list, game=game, chat=chat, length=3, **more
+            "matrix", free=True, tasks=4, tokenize=list, game=game, chat=chat, length=3, **more
         ),
         episodes=2,
     )
@@ -206,12 +206,12 @@ def test_hostile_messages_raise_nothing():
         return "".join(generator.choice(pieces) for _ in range(generator.integers(6)))
 
     for game in ACTS:
-        assert play_with(envs.make("matrix", tasks=2, game=game), 0, speak).steps
+        assert play_with(envs.make("matrix", free=True, tasks=2, game=game), 0, speak).steps
 
 
 @pytest.mark.parametrize("game", ACTS)
 def test_a_numeric_team_plays_by_menu(game):
-    env = DiscreteMessages(envs.make("matrix", tasks=4, game=game, length=3))
+    env = DiscreteMessages(envs.make("matrix", free=True, tasks=4, game=game, length=3))
     generator = np.random.default_rng(0)
     _, infos = env.reset(seed=0)
     while env.agents:
@@ -243,7 +243,7 @@ def test_a_numeric_team_plays_by_menu(game):
 )
 def test_settings_that_make_no_sense_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
-        envs.make("matrix", **{"tasks": 2, **settings})
+        envs.make("matrix", free=True, **{"tasks": 2, **settings})
 
 
 def test_every_game_is_explained_to_agents():

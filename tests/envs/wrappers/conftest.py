@@ -41,7 +41,7 @@ TASK = Task(
 def make_text(request: pytest.FixtureRequest) -> Callable[..., DialogueEnv]:
     """Make an environment of each benchmark."""
     name = request.param
-    return lambda **more: envs.make(name, tasks=12, **(SETTINGS[name] | more))
+    return lambda **more: envs.make(name, free=True, tasks=12, **(SETTINGS[name] | more))
 
 
 @pytest.fixture

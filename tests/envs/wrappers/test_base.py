@@ -26,7 +26,7 @@ class Blank(ArrayWrapper):
 @pytest.fixture
 def env():
     """Return an environment of two tasks and two agents."""
-    return envs.make("gsm8k", tasks=2, team={"solver": 1, "helper": 1})
+    return envs.make("gsm8k", free=True, tasks=2, team={"solver": 1, "helper": 1})
 
 
 def test_the_price_is_set_through_a_wrapper_and_not_past_it(env):

@@ -87,7 +87,7 @@ def test_numbers_make_a_vector_of_environments(make_signal: Any) -> None:
 
 def test_an_oracle_solves_every_task_and_leaves_out_what_does_not_matter() -> None:
     for name in ("gsm8k", "strategyqa", "signal"):
-        env = envs.make(name, tasks=10, information="split", rounds=3)
+        env = envs.make(name, free=True, tasks=10, information="split", rounds=3)
         oracle = Oracle(env)
         for key, task in env.tasks.items():
             observations, infos = env.reset(seed=0, options={"task": key})
@@ -102,11 +102,13 @@ def test_an_oracle_solves_every_task_and_leaves_out_what_does_not_matter() -> No
 
 
 def test_an_oracle_does_not_answer_before_it_was_told_and_writes_its_draft_once() -> None:
-    env = envs.make("signal", tasks=5, information="split", rounds=3)
+    env = envs.make("signal", free=True, tasks=5, information="split", rounds=3)
     oracle = Oracle(env)
     observations, infos = env.reset(seed=0)
     assert oracle("solver_0", observations["solver_0"], infos["solver_0"]) == ""
-    env = envs.make("tldr", tasks=5, team={"concise": 1, "detailed": 1}, answer="joint", rounds=3)
+    env = envs.make(
+        "tldr", free=True, tasks=5, team={"concise": 1, "detailed": 1}, answer="joint", rounds=3
+    )
     oracle = Oracle(env)
     observations, infos = env.reset(seed=0)
     draft = oracle("concise_0", observations["concise_0"], infos["concise_0"])

@@ -22,7 +22,7 @@ def mixture() -> Mixture:
     """Return a team of two, one agent alone, and three that debate, on the same tasks."""
     team = {"team": {"solver": 1, "helper": 1}, "information": "split"}
     environments = {
-        name: envs.make("gsm8k", tasks=4, **{"schedule": "all", **settings})
+        name: envs.make("gsm8k", free=True, tasks=4, **{"schedule": "all", **settings})
         for name, settings in (("team", team), ("alone", ALONE), ("debate", DEBATE))
     }
     return Mixture(environments, ["team", "team", "alone", "debate"])

@@ -62,7 +62,7 @@ def test_it_has_room_for_the_largest_share(
 
 
 def test_the_commonest_answers_are_taken_and_stand_in_order() -> None:
-    env = envs.make("signal", tasks=200)
+    env = envs.make("signal", free=True, tasks=200)
     assert Menu.of(env).answers == ("#### blue", "#### green", "#### red", "#### white")
     counts = {
         answer: sum(task.answer_text == answer for task in env.tasks.values())
@@ -75,7 +75,7 @@ def test_the_commonest_answers_are_taken_and_stand_in_order() -> None:
 
 
 def test_joint_work_has_its_roles_drafts_in_an_order_that_tells_nothing() -> None:
-    env = envs.make("tldr", tasks=40, team={"concise": 1, "detailed": 1}, answer="joint")
+    env = envs.make("tldr", free=True, tasks=40, team={"concise": 1, "detailed": 1}, answer="joint")
     menu = Menu.of(env)
     assert menu.statements == 0 and menu.answers == () and menu.drafts >= 2
     first = []

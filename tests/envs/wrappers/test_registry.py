@@ -19,7 +19,7 @@ def test_every_environment_is_registered_for_both_interfaces(name):
     for kind in ("parallel", "aec"):
         spec = pettingzoo.spec(kind, registry.identifier(name))
         assert (spec.namespace, spec.name) == ("laconic", name)
-        assert f"{name}_v{spec.version}" == envs.make(name, tasks=1).metadata["name"]
+        assert f"{name}_v{spec.version}" == envs.make(name, free=True, tasks=1).metadata["name"]
 
 
 def test_settings_and_cycles_are_those_of_the_environment():

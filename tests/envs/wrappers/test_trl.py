@@ -12,7 +12,7 @@ SETTINGS = {"rounds": 2, "tasks": 4, "reward": {"price": 0.5, "normalizer": 50}}
 
 
 def make():
-    return envs.make("gsm8k", **SETTINGS)
+    return envs.make("gsm8k", free=True, **SETTINGS)
 
 
 def test_a_seat_reads_speaks_and_earns():

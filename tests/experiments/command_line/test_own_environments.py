@@ -47,10 +47,10 @@ def test_a_world_has_the_settings_of_worlds_and_its_fields():
         compose("env.month=3", env="lake")
 
 
-def test_a_benchmark_has_the_settings_of_dialogues_and_one_agent_of_each_role():
+def test_a_benchmark_has_the_settings_of_dialogues_and_those_it_declares():
     envs.register("colors", BENCHMARK)
     node = compose("env.information=split", env="colors").env
-    assert (node.name, node.team, node.answer) == ("colors", {"solver": 1, "helper": 1}, "solver")
+    assert (node.name, node.team, node.answer) == ("colors", {"solver": 1, "helper": 3}, "solver")
 
 
 @pytest.mark.parametrize("override", ["env=one,two", "+env=one", "env=two", "override /env=one"])

@@ -25,7 +25,14 @@ class Says:
 
 @pytest.fixture
 def solo():
-    return envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward={"price": 0.0})
+    return envs.make(
+        "gsm8k",
+        free=True,
+        tasks=3,
+        team={"solver": 1},
+        rounds=1,
+        reward={"price": 0.0, "normalizer": 100},
+    )
 
 
 def sample(environment, text, thought=""):
@@ -86,7 +93,7 @@ def test_the_number_of_samples_matches_the_tokens_of_the_reference(reference, pe
 
 def test_a_vote_keeps_the_task_reward_and_the_bill_of_every_sample():
     priced = {"price": 1.0, "normalizer": 100, "exempt_answer": False}
-    solo = envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward=priced)
+    solo = envs.make("gsm8k", free=True, tasks=3, team={"solver": 1}, rounds=1, reward=priced)
     samples = [sample(solo, text) for text in ("#### -1", right(solo), right(solo))]
     voted = vote(solo, samples)
     assert voted.task_rewards == {f"solver_0_{number}": (1.0,) for number in range(3)}

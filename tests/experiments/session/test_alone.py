@@ -12,7 +12,9 @@ TEAM = {"concise": 1, "detailed": 1}
 
 
 def writer():
-    environment = envs.make("tldr", tasks=3, team={"writer": 1}, answer="joint", rounds=1)
+    environment = envs.make(
+        "tldr", free=True, tasks=3, team={"writer": 1}, answer="joint", rounds=1
+    )
     let_write_all(environment, TEAM)
     return environment
 
@@ -26,7 +28,7 @@ def test_the_writer_reads_every_duty_under_its_heading():
 def test_its_parts_are_graded_as_those_of_the_team():
     environment = writer()
     task = next(iter(environment.tasks.values()))
-    team = envs.make("tldr", tasks=3, team=TEAM, answer="joint", rounds=1)
+    team = envs.make("tldr", free=True, tasks=3, team=TEAM, answer="joint", rounds=1)
     drafts = {role: team.tasks[task.key].drafts[role][0] for role in TEAM}
     work = "".join(f"### {role}\n{text}\n" for role, text in drafts.items())
     alone = environment.benchmark.score(task, {"writer_0": work})
@@ -66,18 +68,18 @@ def test_agents_of_one_role_have_headings_of_their_own():
 
 
 def test_words_follow_the_role_except_in_the_brief_form():
-    full = envs.make("gsm8k", tasks=2)
+    full = envs.make("gsm8k", free=True, tasks=2)
     tell(full, "Think first.")
     observations, _ = full.reset(seed=0)
     assert all("Think first." in observation["text"] for observation in observations.values())
-    brief = envs.make("gsm8k", tasks=2, instructions="brief")
+    brief = envs.make("gsm8k", free=True, tasks=2, instructions="brief")
     before = brief.reset(seed=0)[0]["solver_0"]["text"]
     tell(brief, "Think first.")
     assert brief.reset(seed=0)[0]["solver_0"]["text"] == before
 
 
 def society(**settings):
-    return envs.make("gsm8k", tasks=2, team={"solver": 2}, answer="majority", **settings)
+    return envs.make("gsm8k", free=True, tasks=2, team={"solver": 2}, answer="majority", **settings)
 
 
 def test_each_agent_reads_only_its_own_words_of_a_list():

@@ -31,7 +31,14 @@ CFG = OmegaConf.create()
 @pytest.fixture
 def environments():
     return [
-        envs.make("gsm8k", tasks=5, split="evaluation", information="split", generator={"level": 1})
+        envs.make(
+            "gsm8k",
+            free=True,
+            tasks=5,
+            split="evaluation",
+            information="split",
+            generator={"level": 1},
+        )
         for _ in range(2)
     ]
 

@@ -73,7 +73,7 @@ class Voter:
 def updates(answer: Answer) -> list[list[float]]:
     """Return the figures of 20 updates of 8 tasks with 4 plays of 3 voters."""
     alone = {"team": {"solver": 3}, "information": "full", "topology": "none", "schedule": "all"}
-    room = envs.make("signal", **alone, rounds=1, tasks=160, generator={"colors": 4})
+    room = envs.make("signal", free=True, **alone, rounds=1, tasks=160, generator={"colors": 4})
     keys, voter = list(room.tasks), Voter(room.tasks, answer)
     policies = dict.fromkeys(room.possible_agents, voter)
     figures = []

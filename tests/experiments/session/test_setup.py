@@ -139,7 +139,7 @@ def test_only_the_price_of_a_reward_is_set_if_it_has_one():
     class Unpriced:
         reward = 1.0
 
-    environment = envs.make("gsm8k", tasks=2, reward=Reward(price=0.5, normalizer=10))
+    environment = envs.make("gsm8k", free=True, tasks=2, reward=Reward(price=0.5, normalizer=10))
     assert price_of(environment) == 0.5
     assert price_of(Odd()) == 0.25
     assert price_of(Unpriced()) is None and price_of(object()) is None
@@ -152,7 +152,7 @@ def test_only_the_price_of_a_reward_is_set_if_it_has_one():
 
 def test_equal_rewards_are_replaced_once_and_a_price_that_stays_replaces_none():
     first, second, other = (
-        envs.make("gsm8k", tasks=2, reward=Reward(price=0.5, normalizer=normalizer))
+        envs.make("gsm8k", free=True, tasks=2, reward=Reward(price=0.5, normalizer=normalizer))
         for normalizer in (10, 10, 20)
     )
     set_price([first, second, other], 0.25)

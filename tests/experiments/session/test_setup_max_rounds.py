@@ -61,7 +61,7 @@ def test_one_that_takes_it_is_given_it():
 def test_ours_say_it_too():
     ours = made("laconic.envs.make", name="gsm8k", tasks=2, max_rounds=7)
     assert ours.metadata["max_rounds"] == 7
-    assert envs.make("gsm8k", tasks=2).metadata["max_rounds"] == 1000
+    assert envs.make("gsm8k", free=True, tasks=2).metadata["max_rounds"] == 1000
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "many", True])
@@ -69,7 +69,7 @@ def test_a_cap_that_is_no_number_of_rounds_names_the_key(value):
     with pytest.raises(SettingError, match="env.max_rounds must be null or a whole number"):
         made(f"{__name__}.Stranger", max_rounds=value)
     with pytest.raises(SettingError, match="env.max_rounds"):
-        envs.make("gsm8k", tasks=2, max_rounds=value)
+        envs.make("gsm8k", free=True, tasks=2, max_rounds=value)
 
 
 def test_it_is_not_left_out_with_the_settings_of_another_class():

@@ -96,6 +96,6 @@ def test_every_layout_of_the_shipped_game_is_a_dialogue(layout):
     if layout == "concatenation":
         pytest.skip("this game has no parts to concatenate")
     settings = {**BY_ROLE, **laid_out(layout, BY_ROLE)}
-    environment = envs.make("gsm8k", tasks=2, **settings)
+    environment = envs.make("gsm8k", free=True, tasks=2, **settings)
     observations, _ = environment.reset(seed=0)
     assert set(observations) == set(environment.possible_agents)

@@ -61,7 +61,9 @@ def test_other_models_environments_and_runs_without_a_price_have_none(run_of, tm
     ],
 )
 def test_it_is_set_unless_the_command_sets_another(run_of, capsys, overrides, price):
-    environments = [envs.make("gsm8k", tasks=2, reward={"price": 0.7})]
+    environments = [
+        envs.make("gsm8k", free=True, tasks=2, reward={"price": 0.7, "normalizer": 100})
+    ]
     set_training_price(configured(run_of()), environments, overrides)
     assert environments[0].reward.price == price
     line = "price: 0.2, as in training at step 3 (env.reward.price sets another)\n"

@@ -68,7 +68,9 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
     ],
 )
 def test_a_message_is_heard_if_another_agent_reads_it(settings, heard):
-    env = envs.make("gsm8k", tasks=1, team={"solver": 3}, answer="majority", rounds=2, **settings)
+    env = envs.make(
+        "gsm8k", free=True, tasks=1, team={"solver": 3}, answer="majority", rounds=2, **settings
+    )
     policies = dict.fromkeys(env.possible_agents, ScriptedPolicy(lambda *_: "so\nthere", {}))
     figures = measure(play([env], policies, [Start(0)], seed=0), WORDS)
     assert (figures["messages"], figures["heard"]) == (6.0, heard)
@@ -88,7 +90,7 @@ def test_without_an_agent_alone_there_is_no_table(tmp_path):
 
 
 def test_intermediate_answers_are_graded():
-    env = envs.make("gsm8k", tasks=1, team={"solver": 2}, answer="majority")
+    env = envs.make("gsm8k", free=True, tasks=1, team={"solver": 2}, answer="majority")
     (key, task), *_ = env.tasks.items()
     right = f"#### {task.answer}"
     turns = (
@@ -104,7 +106,7 @@ def test_intermediate_answers_are_graded():
 
 
 def test_right_and_wrong_answers_have_channels_of_their_own_and_flows_are_by_round(tmp_path):
-    env = envs.make("gsm8k", tasks=1, team={"solver": 4}, answer="majority", rounds=3)
+    env = envs.make("gsm8k", free=True, tasks=1, team={"solver": 4}, answer="majority", rounds=3)
     (key, task), *_ = env.tasks.items()
     right = f"#### {task.answer}"
     replies = (

@@ -18,7 +18,7 @@ SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "sol
 
 def demand_of(script: str, settings: Settings = Settings(), tasks: int = 6, **more) -> Demand:  # noqa: B008
     own = {"split": "evaluation", "tasks": tasks, "reward": {"price": 1.0, "normalizer": 50}}
-    environments = [envs.make("signal", **{**SPLIT, **own, **more}) for _ in range(3)]
+    environments = [envs.make("signal", free=True, **{**SPLIT, **own, **more}) for _ in range(3)]
     policies = ScriptedTeam(script).policies(environments[0])
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     demand = measure(environments, policies, starts, settings)
@@ -47,7 +47,7 @@ def test_a_wordy_fact_is_worth_nothing_until_its_last_word_and_then_everything()
 
 def statement_of(demand: Demand, message) -> str:
     """Return the relevant fact of the episode of a message."""
-    tasks = envs.make("signal", split="evaluation", tasks=6).tasks
+    tasks = envs.make("signal", free=True, split="evaluation", tasks=6).tasks
     task = tasks[demand.episodes[message.episode].task]
     return next(t for t, flag in zip(task.statements, task.relevant, strict=True) if flag)
 

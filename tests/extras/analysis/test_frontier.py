@@ -96,7 +96,7 @@ def played(env, script: str) -> float:
 
 @pytest.mark.parametrize("name", ["signal", "gsm8k", "math"])
 def test_the_scripts_meet_their_bounds_and_stay_above_the_coded_one(name):
-    env = envs.make(name, split="evaluation", tasks=30, **SPLIT)
+    env = envs.make(name, free=True, split="evaluation", tasks=30, **SPLIT)
     frontiers = floors(env, telegraphic=True)
     assert played(env, "oracle") == pytest.approx(frontiers["verbatim"].tokens(1.0))
     assert played(env, "telegraph") == pytest.approx(frontiers["telegraphic"].tokens(1.0))
@@ -105,7 +105,7 @@ def test_the_scripts_meet_their_bounds_and_stay_above_the_coded_one(name):
 
 
 def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
-    env = envs.make("signal", split="evaluation", tasks=400, **SPLIT)
+    env = envs.make("signal", free=True, split="evaluation", tasks=400, **SPLIT)
     share = guessed(tuple(env.tasks.values()))
     corners = ((0.0, 0.0), (share, share), (2 - share, 1.0))
     np.testing.assert_allclose(floors(env)["coded"].corners, corners)
@@ -121,14 +121,14 @@ def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
     ],
 )
 def test_without_split_information_there_is_no_frontier(settings):
-    assert floors(envs.make("signal", tasks=5, **settings)) == {}
+    assert floors(envs.make("signal", free=True, tasks=5, **settings)) == {}
     assert floors(object()) == {}
 
 
 @pytest.mark.slow
 def test_no_script_lies_below_the_coded_bound_on_ten_thousand_tasks():
     more = {"generator": {"distractors": 4}, **SPLIT}
-    env = envs.make("signal", split="evaluation", tasks=10_000, **more)
+    env = envs.make("signal", free=True, split="evaluation", tasks=10_000, **more)
     assert 0.25 < guessed(tuple(env.tasks.values())) < 0.29
     for script in ("oracle", "telegraph"):
         assert played(env, script) >= floors(env)["coded"].tokens(1.0)

@@ -14,7 +14,7 @@ SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "sol
 
 def index_of(script: str, **settings):
     all_settings = {**SPLIT, "split": "evaluation", "tasks": 20, **settings}
-    environments = [envs.make("signal", **all_settings) for _ in range(4)]
+    environments = [envs.make("signal", free=True, **all_settings) for _ in range(4)]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
     return laconic_index(environments, starts, play(environments, policies, starts, seed=0))
@@ -49,5 +49,5 @@ def test_a_team_that_solves_nothing_has_none():
 
 
 def test_without_episodes_there_is_no_index():
-    env = envs.make("signal", **SPLIT, split="evaluation", tasks=2)
+    env = envs.make("signal", free=True, **SPLIT, split="evaluation", tasks=2)
     assert laconic_index([env], [Start(0, next(iter(env.tasks)))], []) == {}

@@ -57,7 +57,9 @@ def test_the_best_replies_gain_little_more_than_defection():
 
 def test_played_games_gain_what_the_chain_says():
     length, episodes = 5, 200
-    environments = [envs.make("matrix", chat=0, length=length, tasks=4) for _ in range(episodes)]
+    environments = [
+        envs.make("matrix", free=True, chat=0, length=length, tasks=4) for _ in range(episodes)
+    ]
     team = PopulationTeam({"player": ScriptedTeam("memory:3")}, pool=["memory:4"], self_share=0.0)
     starts = [Start(seed) for seed in range(episodes)]
     played = play(environments, team.policies(environments[0]), starts, seed=0)

@@ -52,7 +52,9 @@ def of_strong(task, text):
 
 def played(name, layout, chance, folder, blank=False):
     """Plays an entry and leaves its files, as a comparison does."""
-    env = envs.make("gsm8k", tasks=TASKS, **{**ENV, **LAYOUTS[layout](TeamSettings.of(ENV), None)})
+    env = envs.make(
+        "gsm8k", free=True, tasks=TASKS, **{**ENV, **LAYOUTS[layout](TeamSettings.of(ENV), None)}
+    )
     policies = {"solver_0": ScriptedPolicy(script(name, chance), env.tasks)}
     if layout == "revise":
         drafts = read_drafts(folder / "draft")
@@ -121,7 +123,7 @@ def test_the_last_message_is_the_draft(tmp_path):
 
 
 def test_an_emptied_draft_keeps_its_form_and_is_no_longer_than_it():
-    env = envs.make("gsm8k", tasks=1)
+    env = envs.make("gsm8k", free=True, tasks=1)
     (key,) = env.tasks
     draft = "He has 4 + 5 eggs.\n  #### 9"
     blanks = empty({key: draft, "gone": "9"}, env, str.split)

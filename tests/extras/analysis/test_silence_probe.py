@@ -37,7 +37,7 @@ class Team:
 
 def reliance(codes: bool, channel=None):
     settings = {"split": "evaluation", "tasks": 60, "channel": channel or {}}
-    environments = [envs.make("signal", **SPLIT, **settings) for _ in range(4)]
+    environments = [envs.make("signal", free=True, **SPLIT, **settings) for _ in range(4)]
     policies = dict.fromkeys(environments[0].possible_agents, Team(environments[0].tasks, codes))
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     episodes = play(environments, policies, starts, seed=0)

@@ -31,7 +31,7 @@ def spread(rates, topology: str, place: str = "hub", episodes: int = 500, rounds
     """Return the genealogies of episodes of five scripted peers, and who hears whom."""
     fault = {"kind": "false_claim", "place": place}
     settings = {**PEERS, "rounds": rounds, "topology": topology, "fault": fault}
-    environments = [envs.make("signal", tasks=episodes, **settings) for _ in range(50)]
+    environments = [envs.make("signal", free=True, tasks=episodes, **settings) for _ in range(50)]
     env = environments[0]
     starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
     played = play(environments, AdopterTeam(*rates).policies(env), starts, seed=0)
@@ -69,7 +69,7 @@ def test_a_certain_error_goes_one_link_a_round(topology, place, coverage):
 
 
 def test_an_adopter_needs_a_false_claim():
-    env = envs.make("signal", tasks=2)
+    env = envs.make("signal", free=True, tasks=2)
     with pytest.raises(SettingError, match="agent=adopter spreads a false claim"):
         AdopterTeam().policies(env)
     with pytest.raises(SettingError, match="agent.beta must be"):
@@ -82,7 +82,7 @@ def test_scripts_pass_on_what_they_were_told_and_answer_accordingly():
         for name in ("gsm8k", "signal"):
             settings = {"split": "evaluation", "tasks": 30, **split}
             fault = {"kind": "false_fact", "place": "helper"}
-            environments = [envs.make(name, fault=fault, **settings) for _ in range(5)]
+            environments = [envs.make(name, free=True, fault=fault, **settings) for _ in range(5)]
             env = environments[0]
             starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
             played = play(environments, ScriptedTeam(script).policies(env), starts, seed=0)
@@ -102,7 +102,7 @@ def test_a_script_that_reads_both_versions_keeps_the_true_one():
     # The solver claims something false after the helpers told it the truth.
     settings = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
     fault = {"kind": "false_claim", "place": "hub", "round": 1}
-    env = envs.make("signal", fault=fault, tasks=5, **settings)
+    env = envs.make("signal", free=True, fault=fault, tasks=5, **settings)
     policies = ScriptedTeam("oracle").policies(env)
     starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
     assert all(episode.solved for episode in play([env], policies, starts, seed=0))

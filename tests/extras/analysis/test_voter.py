@@ -33,7 +33,10 @@ def environments(name: str):
     settings = TREES[name][2] | {"information": "full"}
     if name in SCHEDULES:
         settings |= {"schedule": SCHEDULES[name]}
-    return [envs.make("signal", tasks=EPISODES, generator=COLORS, **settings) for _ in range(10)]
+    return [
+        envs.make("signal", free=True, tasks=EPISODES, generator=COLORS, **settings)
+        for _ in range(10)
+    ]
 
 
 def episodes(name: str, voters: tuple[float, float, float], seed: int = 0):
@@ -84,7 +87,10 @@ def test_siblings_share_a_vote_with_its_flip():
 
 def test_all_agents_of_a_ballot_vote_by_themselves():
     settings = {"team": {"solver": 5}, "answer": "majority", "rounds": 1, "topology": "none"}
-    made = [envs.make("signal", tasks=EPISODES, generator=COLORS, **settings) for _ in range(10)]
+    made = [
+        envs.make("signal", free=True, tasks=EPISODES, generator=COLORS, **settings)
+        for _ in range(10)
+    ]
     starts = [Start(number, key) for number, key in enumerate(made[0].tasks)]
     # A ballot is no message, so nothing is flipped.
     policies = VoterTeam(0.7, 0.4, 0.5).policies(made[0])
@@ -110,7 +116,7 @@ def test_a_tree_is_laid_out_level_by_level():
     settings = tree(3, 2)
     assert settings["team"] == {"solver": 1, "level1": 3, "level2": 9}
     assert settings["schedule"] == ["level2", "level1", "solver"] and settings["rounds"] == 3
-    (hears,) = envs.make("signal", tasks=2, **settings).hearing
+    (hears,) = envs.make("signal", free=True, tasks=2, **settings).hearing
     assert hears["solver_0"] == ("level1_0", "level1_1", "level1_2")
     assert hears["level1_1"] == ("level2_3", "level2_4", "level2_5") and hears["level2_3"] == ()
     assert sum(map(len, hears.values())) == 12
@@ -122,4 +128,4 @@ def test_wrong_settings_are_refused():
     with pytest.raises(SettingError, match="depth must be"):
         tree(3, 0)
     with pytest.raises(SettingError, match="questions with different answers"):
-        VoterTeam().policies(envs.make("signal", tasks=1))
+        VoterTeam().policies(envs.make("signal", free=True, tasks=1))

@@ -32,7 +32,7 @@ PRICED = {**SETTINGS, "reward": {"price": 0.5, "normalizer": 50}}
 
 
 def make():
-    return envs.make("gsm8k", **PRICED)
+    return envs.make("gsm8k", free=True, **PRICED)
 
 
 @contextmanager
@@ -118,7 +118,9 @@ def test_sessions_do_not_see_each_other(team):
 
 def test_a_seat_is_one_agent_with_scalar_rewards():
     plain_settings = {**PRICED, "schedule": "all", "rounds": 1}
-    with served(seat_app(lambda: envs.make("gsm8k", **plain_settings), "helper_0")) as address:
+    with served(
+        seat_app(lambda: envs.make("gsm8k", free=True, **plain_settings), "helper_0")
+    ) as address:
         with GenericEnvClient(base_url=address).sync() as client:
             first = client.reset(seed=3)
             assert first.observation["tokens_left"] == 60 and not first.done

@@ -13,7 +13,7 @@ from laconic.learners.rollout.play import Start, collect
 
 @pytest.mark.parametrize("name", ["coop_humaneval", "tldr"])
 def test_a_group_of_a_joint_work_is_shared_read_back_and_taken(tmp_path, name):
-    env = envs.make(name, tasks=2)
+    env = envs.make(name, free=True, tasks=2)
     task = next(iter(env.tasks.values()))
     assert task.drafts
     policies = ScriptedTeam("oracle").policies(env)

@@ -119,13 +119,15 @@ def test_channels_do_not_depend_on_order_or_rotation_and_never_exceed_number_and
     ids=str,
 )
 def test_agents_that_do_not_answer_alone_are_refused(settings, received):
-    environment = envs.make("signal", tasks=2, **{"team": {"solver": 3}, **ALONE, **settings})
+    environment = envs.make(
+        "signal", free=True, tasks=2, **{"team": {"solver": 3}, **ALONE, **settings}
+    )
     with pytest.raises(SettingError, match=received.replace(".", r"\.")):
         check_voters(environment)
 
 
 def test_a_vote_of_roles_is_a_vote_of_agents_too():
     team = {"solver": 1, "helper": 2}
-    check_voters(envs.make("signal", tasks=2, team=team, answer="majority", **ALONE))
+    check_voters(envs.make("signal", free=True, tasks=2, team=team, answer="majority", **ALONE))
     with pytest.raises(SettingError, match="got rounds=None"):
         check_voters(object())

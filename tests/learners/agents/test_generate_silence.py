@@ -244,6 +244,7 @@ def test_the_shipped_policy_plays_as_it_did_before_the_word_could_end_a_message(
     def make():
         return envs.make(
             "gsm8k",
+            free=True,
             tokenize=team.tokenize,
             instructions="brief",
             information="split",

@@ -55,7 +55,7 @@ def test_one_round_asks_each_partner_once_and_keeps_the_order():
 
 
 def test_a_group_meets_one_partner_and_other_groups_meet_others():
-    environments = [envs.make("matrix", tasks=8, chat=0, length=2) for _ in range(16)]
+    environments = [envs.make("matrix", free=True, tasks=8, chat=0, length=2) for _ in range(16)]
     team = PopulationTeam({"player": ScriptedTeam("coin")}, pool=POOL, self_share=0.0)
     policies = team.policies(environments[0])
     collect = collector_for(Independent(), "own", "episode")
@@ -73,7 +73,7 @@ def test_a_group_meets_one_partner_and_other_groups_meet_others():
 
 
 def test_the_learner_is_its_own_partner_and_only_its_own_seat_is_trained(saved):
-    env = envs.make("matrix", tasks=4, length=2)
+    env = envs.make("matrix", free=True, tasks=4, length=2)
     team = PopulationTeam({"player": HFTeam(str(saved))}, pool=POOL, self_share=1.0)
     policies = team.policies(env)
     assert list(policies) == ["player_0", "partner_0"]
@@ -111,8 +111,8 @@ def test_the_environment_needs_the_seat(make_env):
 
 
 def test_scripts_of_the_pool_see_the_tasks_of_another_split():
-    env = envs.make("gsm8k", tasks=2)
-    other = envs.make("gsm8k", tasks=2, split="evaluation")
+    env = envs.make("gsm8k", free=True, tasks=2)
+    other = envs.make("gsm8k", free=True, tasks=2, split="evaluation")
     team = PopulationTeam(
         {"solver": ScriptedTeam()}, seat="helper", pool=["oracle"], self_share=0.0
     )
@@ -124,8 +124,8 @@ def test_scripts_of_the_pool_see_the_tasks_of_another_split():
 
 
 def test_scripts_of_a_world_play_in_every_split():
-    env = envs.make("matrix", tasks=2)
-    other = envs.make("matrix", tasks=2, split="evaluation")
+    env = envs.make("matrix", free=True, tasks=2)
+    other = envs.make("matrix", free=True, tasks=2, split="evaluation")
     team = PopulationTeam({"player": ScriptedTeam("tft")}, pool=["tft"], self_share=0.0)
     policy = team.policies(env)["partner_0"]
     policy.know(other.tasks)

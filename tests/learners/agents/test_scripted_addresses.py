@@ -13,6 +13,7 @@ def gsm8k(addressing: str, count: int = 4, tasks: int = 3, **settings):
     """Make a complete team of one solver; a token costs 1 for each listener."""
     return envs.make(
         "gsm8k",
+        free=True,
         tasks=tasks,
         team={"solver": 1, "helper": count - 1},
         topology="complete",

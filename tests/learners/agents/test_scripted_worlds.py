@@ -40,7 +40,7 @@ def test_a_script_sees_the_request_and_no_task():
 
 @pytest.fixture
 def commons():
-    return envs.make("commons", tasks=4, months=2, talk_rounds=1)
+    return envs.make("commons", free=True, tasks=4, months=2, talk_rounds=1)
 
 
 # Two months: of 12 each 60 and 40 units, of 10 each 100.
@@ -66,11 +66,11 @@ def test_a_script_of_no_world_or_of_another_environment_is_refused(commons):
     ):
         ScriptedTeam("telegraph").policies(commons)
     with pytest.raises(UnknownNameError, match=r"agent\.script 'share'"):
-        ScriptedTeam("share").policies(envs.make("signal", tasks=2))
+        ScriptedTeam("share").policies(envs.make("signal", free=True, tasks=2))
 
 
 def test_the_teacher_plays_a_world_in_its_own_verb():
-    env = envs.make("commons", tasks=4, wording="pasture", months=2, talk_rounds=1)
+    env = envs.make("commons", free=True, tasks=4, wording="pasture", months=2, talk_rounds=1)
     policy = teacher_policy(Teacher(silent_uninformed=0.0), env)
     (episode,) = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)], seed=0)
     harvests = [turn for turn in episode.turns if turn.round % 2 == 0]

@@ -23,6 +23,7 @@ def make(name: str, level: object, information: str = "split", **settings: objec
     helper = TEAMS[name]
     return envs.make(
         name,
+        free=True,
         tasks=TASKS,
         generator={"level": level, "distractors": (0, 3)},
         team={"solver": 1, helper: 3},
@@ -77,6 +78,7 @@ def test_a_critic_joins_under_full_information(name) -> None:
     check_env(
         lambda: envs.make(
             name,
+            free=True,
             tasks=10,
             team={"solver": 1, "critic": 1},
             rounds=3,

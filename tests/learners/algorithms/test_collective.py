@@ -47,7 +47,7 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 def environments(tasks: int, colors: int = 2, count: int = 16, **settings: Any) -> list[Any]:
     generator = {"colors": colors}
     settings = {**ALONE, "tasks": tasks, "generator": generator, **settings}
-    return [envs.make("signal", **settings) for _ in range(count)]
+    return [envs.make("signal", free=True, **settings) for _ in range(count)]
 
 
 def starts_of(environment: Any) -> list[Start]:
@@ -338,7 +338,7 @@ def tasks_of(rooms: list[Any], group: Group) -> Any:
 
 
 def test_consistency_needs_several_wordings():
-    room = envs.make("gsm8k", tasks=2, **ALONE)
+    room = envs.make("gsm8k", free=True, tasks=2, **ALONE)
     with pytest.raises(SettingError, match="gsm8k has one for train-0/0; choose env=signal"):
         Ballots(Collective(consistency=2))([room], {}, starts_of(room), 2, seed=0)
 

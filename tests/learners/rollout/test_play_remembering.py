@@ -67,7 +67,7 @@ def pretrained(
         "rounds": rounds,
         "budget": Budget(message=team.sampling.max_reply_tokens - 1),
     }
-    environments = [envs.make("gsm8k", **settings) for _ in range(count)]
+    environments = [envs.make("gsm8k", free=True, **settings) for _ in range(count)]
     return team.policies(environments[0])["solver_0"], environments
 
 

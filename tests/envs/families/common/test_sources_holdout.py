@@ -44,18 +44,18 @@ def test_an_environment_of_a_file_or_of_a_folder_with_one_split_has_both_parts(t
     write(tmp_path / name, 8)
     source = str(tmp_path / name if name == "all.jsonl" else tmp_path)
     parts = {
-        split: {*envs.make("gsm8k", source=source, split=split, holdout=0.25).tasks}
+        split: {*envs.make("gsm8k", free=True, source=source, split=split, holdout=0.25).tasks}
         for split in ("train", "evaluation")
     }
     assert [len(value) for value in parts.values()] == [6, 2]
     assert not parts["train"] & parts["evaluation"]
-    assert len(envs.make("gsm8k", source=source, holdout=0.25, tasks=3).tasks) == 3
+    assert len(envs.make("gsm8k", free=True, source=source, holdout=0.25, tasks=3).tasks) == 3
 
 
 def test_a_folder_without_the_split_says_so_and_a_share_must_be_one(tmp_path):
     write(tmp_path / "test.jsonl", 3)
     with pytest.raises(SplitError, match=r"expected train.jsonl .* the folder holds test.jsonl"):
-        envs.make("gsm8k", source=str(tmp_path), split="train")
+        envs.make("gsm8k", free=True, source=str(tmp_path), split="train")
     for share in (0, 1, -0.1, True, "half"):
         with pytest.raises(SettingError, match=r"^env\.holdout must be"):
-            envs.make("gsm8k", source=str(tmp_path), holdout=share)
+            envs.make("gsm8k", free=True, source=str(tmp_path), holdout=share)

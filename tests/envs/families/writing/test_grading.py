@@ -131,7 +131,7 @@ def test_findings_of_agents_that_do_not_write_are_left_out() -> None:
 
 
 def test_level_feedback_reaches_the_agents_between_rounds() -> None:
-    env = envs.make("tldr", team={"concise": 1, "detailed": 1}, answer="joint", feedback="level")
+    env = envs.make("tldr", rounds=2, feedback="level")
     env.reset(seed=0)
     observations, *_ = env.step({"concise_0": SHORT, "detailed_0": SHORT})
     text = observations["detailed_0"]["text"]
@@ -204,7 +204,7 @@ def test_nonsense_earns_everything_on_every_post_and_only_the_overlap_with_it_te
 def earned(texts, multiply_by):
     """Mean return of a pair of texts, or of every post's own drafts, over 50 generated posts."""
     settings = {"team": {"concise": 1, "detailed": 1}, "answer": "joint", "rounds": 1}
-    env = envs.make("tldr", tasks=50, reward={"multiply_by": multiply_by}, **settings)
+    env = envs.make("tldr", free=True, tasks=50, reward={"multiply_by": multiply_by}, **settings)
     returns = []
     for key, task in env.tasks.items():
         env.reset(seed=0, options={"task": key})
@@ -224,7 +224,7 @@ def test_multiplied_by_the_overlap_nonsense_earns_nothing_and_drafts_nearly_all(
 @pytest.mark.parametrize("key", ["multiply_by", "measure"])
 def test_a_measure_that_the_benchmark_does_not_take_is_refused(key):
     with pytest.raises(UnknownNameError, match=f"env.reward.{key}"):
-        envs.make("gsm8k", tasks=1, reward={key: "source_overlap"})
+        envs.make("gsm8k", free=True, tasks=1, reward={key: "source_overlap"})
 
 
 def test_the_overlap_with_the_source_is_the_share_of_words_it_has() -> None:

@@ -21,7 +21,7 @@ PLAN = "arm_0 move box_red 0.5 1.5, arm_3 move box_green 1.5 0.5"
 def made(planning, cells=CELLS, **settings):
     """Make a grid of two rows and begin an episode with these cells."""
     columns = settings.pop("columns", 2)
-    env = envs.make("boxnet", tasks=1, planning=planning, columns=columns, **settings)
+    env = envs.make("boxnet", free=True, tasks=1, planning=planning, columns=columns, **settings)
     task = Task("hand", "", (), "", details={"cells": cells})
     observations, infos = env.reset(seed=0, options={"task": task})
     return env, observations, infos
@@ -37,7 +37,14 @@ def speakers(env):
 def test_the_contract_holds_for_every_way_of_planning(planning, view):
     check_env(
         lambda **more: envs.make(
-            "boxnet", tasks=4, tokenize=list, planning=planning, view=view, steps=3, **more
+            "boxnet",
+            free=True,
+            tasks=4,
+            tokenize=list,
+            planning=planning,
+            view=view,
+            steps=3,
+            **more,
         ),
         episodes=1,
     )
@@ -47,7 +54,7 @@ def test_the_contract_holds_for_every_way_of_planning(planning, view):
 def test_hostile_messages_raise_nothing(planning):
     pieces = ["> ", "move ", "box_red", " target", "0.5 1.5", "arm_0 ", "arm_99 ", "center_0: "]
     pieces += ["EXECUTE", "I Agree", "\n", "\r", "\u2028", "\x00", "\ud800", "9" * 30, "<think>"]
-    env = envs.make("boxnet", tasks=2, planning=planning, order="listed", steps=4)
+    env = envs.make("boxnet", free=True, tasks=2, planning=planning, order="listed", steps=4)
 
     def speak(env, agent, generator):
         return "".join(generator.choice(pieces) for _ in range(generator.integers(9)))
@@ -240,7 +247,7 @@ def test_arms_discuss_before_the_first_step_and_when_a_box_has_landed():
 
 @pytest.mark.parametrize("view", ["own", "full"])
 def test_a_numeric_team_plays_by_menu(view):
-    env = DiscreteMessages(envs.make("boxnet", tasks=4, view=view, steps=4))
+    env = DiscreteMessages(envs.make("boxnet", free=True, tasks=4, view=view, steps=4))
     generator = np.random.default_rng(0)
     _, infos = env.reset(seed=0)
     acted = 0
@@ -277,7 +284,7 @@ def test_a_numeric_team_plays_by_menu(view):
 )
 def test_settings_that_make_no_sense_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
-        envs.make("boxnet", **{"tasks": 2, **settings})
+        envs.make("boxnet", free=True, **{"tasks": 2, **settings})
 
 
 def test_every_way_of_planning_is_explained_to_agents():

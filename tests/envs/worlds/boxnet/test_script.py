@@ -23,7 +23,7 @@ COUNT = 3
 def played(script, planning, view, **settings):
     """Play three grids with a script and return the episodes."""
     makes = [
-        envs.make("boxnet", tasks=COUNT, planning=planning, view=view, **settings)
+        envs.make("boxnet", free=True, tasks=COUNT, planning=planning, view=view, **settings)
         for _ in range(COUNT)
     ]
     policies = ScriptedTeam(script).policies(makes[0])
@@ -33,7 +33,7 @@ def played(script, planning, view, **settings):
 
 def grids():
     """Return the three tasks; the last arm of the first dialogue always speaks."""
-    tasks = envs.make("boxnet", tasks=COUNT).tasks.values()
+    tasks = envs.make("boxnet", free=True, tasks=COUNT).tasks.values()
     assert all(task.details["cells"][-1] for task in tasks)
     return tasks
 

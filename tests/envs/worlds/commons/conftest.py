@@ -16,7 +16,7 @@ def commons() -> Callable[..., Any]:
     """Make a commons; the seed of the first reset is 0."""
 
     def make(seed: int = 0, **settings: Any) -> Any:
-        env = envs.make("commons", tasks=4, **settings)
+        env = envs.make("commons", free=True, tasks=4, **settings)
         env.reset(seed=seed)
         return env
 

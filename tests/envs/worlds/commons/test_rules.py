@@ -196,7 +196,7 @@ def test_trash_has_to_be_carried_away(commons, months, carried, length, solved):
 
 @pytest.mark.parametrize("wording", ["fishery", "pasture", "pollution", "trash"])
 def test_every_wording_explains_itself_and_its_own_verb_is_taken(wording):
-    env = envs.make("commons", tasks=2, wording=wording)
+    env = envs.make("commons", free=True, tasks=2, wording=wording)
     observations, _ = env.reset(seed=0)
     verb, role = env.world.words.verb, env.world.words.role
     assert set(env.possible_agents) == {f"{role}_{number}" for number in range(5)}
@@ -224,18 +224,18 @@ def test_every_wording_explains_itself_and_its_own_verb_is_taken(wording):
 )
 def test_settings_that_make_no_sense_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
-        envs.make("commons", **{"tasks": 2, **settings})
+        envs.make("commons", free=True, **{"tasks": 2, **settings})
 
 
 def test_a_stock_may_be_drawn_from_a_range():
-    env = envs.make("commons", tasks=50, generator={"stock": [20, 60]})
+    env = envs.make("commons", free=True, tasks=50, generator={"stock": [20, 60]})
     stocks = {env.world.start(task, FIVE).stock for task in env.tasks.values()}
     assert min(stocks) >= 20 and max(stocks) <= 60 and len(stocks) > 10
 
 
 def test_what_numeric_agents_choose_from_is_offered_when_it_makes_sense():
     world = Commons(talk_rounds=1)
-    env = envs.make("commons", tasks=2, talk_rounds=1)
+    env = envs.make("commons", free=True, tasks=2, talk_rounds=1)
     env.reset(seed=0)
     assert all(act.startswith("> catch") for act in env.offered("fisher_0"))
     env.step({})

@@ -14,7 +14,7 @@ from laconic.envs.worlds.commons.scripts import lowest_proposal, proposal
 
 def played(script, seed=0, **settings):
     """Play a team that follows a script and return its last info."""
-    env = envs.make("commons", tasks=1, **settings)
+    env = envs.make("commons", free=True, tasks=1, **settings)
     speaker = (
         env.world.teacher(script) if isinstance(script, TeacherStyle) else env.world.script(script)
     )
@@ -83,4 +83,4 @@ def test_proposals_are_read_as_they_are_made():
 @pytest.mark.parametrize("name", ["constant:", "constant:x", "constant:-1"])
 def test_a_constant_needs_a_number(name):
     with pytest.raises(SettingError, match="needs a whole number of units"):
-        envs.make("commons", tasks=1).world.script(name)
+        envs.make("commons", free=True, tasks=1).world.script(name)

@@ -18,7 +18,7 @@ CONFIG = ModelConfig(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=
 
 @pytest.fixture(scope="module")
 def env():
-    return envs.make("gsm8k", tasks=20, instructions="brief")
+    return envs.make("gsm8k", tasks=20, generator={"level": [1, 8]})
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_words_of_the_game_take_few_tokens(env, team):
 
 
 def test_acts_take_few_tokens_and_long_conversations_their_positions():
-    env = envs.make("commons", tasks=4, months=3, talk_rounds=1, instructions="brief")
+    env = envs.make("commons", free=True, tasks=4, months=3, talk_rounds=1, instructions="brief")
     team = NewTeam(model_config=replace(CONFIG, positions=2048))
     policy = team.policies(env)["fisher_0"]
     # `>`, ` catch`, and a digit each.

@@ -26,6 +26,7 @@ def made(**settings):
     settings = {"topology": "complete", "tasks": 256, "information": "split", **settings}
     return envs.make(
         "gsm8k",
+        free=True,
         team={"solver": 1, "helper": 3},
         schedule=["helper", "solver"],
         generator={"level": 1, "distractors": 1, "seed": 0},
@@ -217,7 +218,7 @@ def test_what_has_no_edges_to_learn_is_refused():
     with pytest.raises(SettingError, match="links made by replies"):
         Edges().draw(made(topology={"kind": "by_reply"}), 1, generator)
     with pytest.raises(SettingError, match=r"got env\.rounds=1"):
-        Edges().draw(envs.make("gsm8k", tasks=2, rounds=1), 1, generator)
+        Edges().draw(envs.make("gsm8k", free=True, tasks=2, rounds=1), 1, generator)
     with pytest.raises(SettingError, match="got object"):
         Edges().draw(object(), 1, generator)
     learned = Edges()
