@@ -68,8 +68,11 @@ class SandboxError(RuntimeError):
     """A program could not be run, twice, for reasons outside the program."""
 
 
-class ContractError(AssertionError):
-    """An environment breaks a rule of `envs.contract`."""
+class ContractError(SettingError, AssertionError):
+    """An environment breaks a rule of `envs.contract`.
+
+    `check_env` raises it, and so does a rollout: the environment is a setting of the run.
+    """
 
     def __init__(self, rule: str, received: object, agent: str = "") -> None:
         """Write the message: the rule, the agent if there is one, and the received value."""

@@ -5,8 +5,8 @@
 
 The check completes PettingZoo's own tests. A rule is a function whose docstring begins with the
 rule. The first broken rule raises `ContractError` with that sentence, the agent and the observed
-value. This module has the rules of every `ParallelEnv`; `envs.contract.text` has those about text,
-tokens and tasks.
+value. Rollouts quote the public ones, where a broken rule would change what is learned. This module
+has the rules of every `ParallelEnv`; `envs.contract.text` has those about text, tokens and tasks.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from laconic.envs.contract.episodes import (
     describe_error,
     difference,
     misfit,
+    number_of,
     play,
     random_action,
     require,
@@ -78,7 +79,7 @@ def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(isinstance(space, Space), _parts, f"{space!r} from {name}", agent)
 
 
-def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Take `seed` and `options` in `reset`, and return two dicts by agent: observations and infos.
 
     The agents are those in `env.agents` afterwards, all of them possible ones.
@@ -88,27 +89,27 @@ def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     try:
         signature.bind(seed=0, options=None)
     except TypeError as error:
-        raise broken(_reset, f"reset{signature}: {error}") from error
+        raise broken(reset, f"reset{signature}: {error}") from error
     for seed in seeds:
         returned: Any = env.reset(seed=seed)
-        require(are_dicts(returned, 2), _reset, describe(returned))
+        require(are_dicts(returned, 2), reset, describe(returned))
         agents = set(getattr(env, "agents", ()))
         possible = bool(agents) and agents <= set(env.possible_agents)
-        require(possible, _reset, f"agents={getattr(env, 'agents', None)!r} after it")
+        require(possible, reset, f"agents={getattr(env, 'agents', None)!r} after it")
         for by_agent in returned:
-            require(set(by_agent) == agents, _reset, list(by_agent))
+            require(set(by_agent) == agents, reset, list(by_agent))
 
 
-def _step(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def step(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Return observations, rewards, terminations, truncations, infos from `step`: dicts by agent.
 
     Their agents are exactly those in `env.agents` before the step.
     """
     for seed in seeds:
-        for step in _play_samples(make(), seed).steps:
-            require(are_dicts(step.returned, 5), _step, describe(step.returned))
-            for by_agent in step.returned:
-                require(set(by_agent) == set(step.alive), _step, list(by_agent))
+        for taken in _play_samples(make(), seed).steps:
+            require(are_dicts(taken.returned, 5), step, describe(taken.returned))
+            for by_agent in taken.returned:
+                require(set(by_agent) == set(taken.alive), step, list(by_agent))
 
 
 def _play_samples(env: Env, seed: int) -> PlayedEpisode:
@@ -140,14 +141,14 @@ def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(space(agent) is space(agent), _spaces, "a new object", agent)
 
 
-def _leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Remove an agent when it is terminated or truncated, not before, and never bring it back."""
     for seed in seeds:
         for step in play(make(), seed, random_action).steps:
             _, _, terminated, truncated, _ = step.returned
             staying = {agent for agent in step.alive if not (terminated[agent] or truncated[agent])}
             wrong = sorted(staying.symmetric_difference(step.remaining))
-            require(not wrong, _leaving, f"agents {step.remaining}", ", ".join(wrong))
+            require(not wrong, leaving, f"agents {step.remaining}", ", ".join(wrong))
 
 
 def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -170,13 +171,12 @@ def _observations(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(not reason, _observations, reason, agent)
 
 
-def _rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Pay rewards that are finite numbers."""
     for seed in seeds:
         for step in play(make(), seed, random_action).steps:
             for agent, reward in step.returned[1].items():
-                is_number = isinstance(reward, int | float | np.number)
-                require(is_number and math.isfinite(reward), _rewards, reward, agent)
+                require(number_of(reward) is not None, rewards, repr(reward), agent)
 
 
 def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -194,8 +194,7 @@ def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(not lacking, _pay, f"an info without {', '.join(lacking)}", agent)
                 values = [info[key] for key in PAY]
                 figures = ", ".join(f"{key}={info[key]!r}" for key in PAY)
-                numbers = all(isinstance(value, int | float | np.number) for value in values)
-                require(numbers and all(map(math.isfinite, values)), _pay, figures, agent)
+                require(None not in map(number_of, values), _pay, figures, agent)
                 require(info["billed"] >= 0, _pay, figures, agent)
                 reward = step.returned[1][agent]
                 paid = info["task_reward"] - info["charged"]
@@ -204,7 +203,7 @@ def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(same, _pay, f"a reward of {reward!r}, {figures}", agent)
 
 
-def _replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Repeat an episode to the last step under equal seeds and actions, in a used environment too.
 
     Equal means bit for bit.
@@ -212,7 +211,7 @@ def _replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     used = make()
     for seed in seeds:
         reason = difference(play(make(), seed, random_action), play(used, seed, random_action))
-        require(not reason, _replay, reason)
+        require(not reason, replay, reason)
 
 
 def _generators(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -236,16 +235,16 @@ def _options(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 RULES: tuple[Rule, ...] = (
     _parts,
-    _reset,
-    _step,
+    reset,
+    step,
     _names,
     _spaces,
-    _leaving,
+    leaving,
     _endings,
     _observations,
-    _rewards,
+    rewards,
     _pay,
-    _replay,
+    replay,
     _generators,
     _options,
     *TEXT_RULES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
@@ -114,6 +115,21 @@ def misfit(value: Any, space: Space[Any]) -> str:
         return "" if value in space else f"{repr(value)[:300]}, which is not in {space}"
     except Exception as error:
         return f"{repr(value)[:300]}, on which {space} fails: {describe_error(error)}"
+
+
+def number_of(value: Any) -> float | None:
+    """Return a finite number, or an array of one, as a float; None for anything else.
+
+    Text is no number, although numpy would read it as one.
+    """
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    try:
+        array = np.asarray(value)
+        number = float(array.item()) if array.dtype.kind in "biuf" else math.nan
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def are_dicts(returned: Any, count: int) -> bool:

@@ -33,14 +33,14 @@ _FLOOD = "many words " * 200
 _SECRET = "xyzzy"
 
 
-def _texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Observe text where actions are text: a string, or a mapping with a string under `text`."""
     env = make()
     for seed in seeds[:1] if _speaks(env) else ():
         for step in play(env, seed, random_action):
             for agent, observation in step.observations.items():
                 text = observation.get("text") if _is_mapping(observation) else observation
-                require(isinstance(text, str), _texts, repr(observation), agent)
+                require(isinstance(text, str), texts, repr(observation), agent)
 
 
 def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -220,7 +220,7 @@ def _counted(env: Env, seed: int, text: str | None) -> PlayedEpisode | None:
 
 
 TEXT_RULES: tuple[Rule, ...] = (
-    _texts,
+    texts,
     _strings,
     _impersonation,
     _tasks,

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from os.path import commonprefix
 from threading import Thread
 from typing import Any
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from laconic.envs.contract import replay
+from laconic.envs.contract.episodes import broken
 from laconic.learners import waiting
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Policy, Remembering, Reply, Request, Streaming
@@ -59,7 +62,7 @@ def play(
         from laconic.learners.rollout.async_episodes import AsyncEpisodes
 
         episodes = AsyncEpisodes(environments, policies, starts, seed, is_greedy, listener)
-        return episodes.play(sampler)
+        return _equal_beginnings(starts, episodes.play(sampler))
     played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):
         together = zip(environments, starts[offset:], strict=False)
@@ -77,7 +80,37 @@ def play(
                 if runners:
                     round = next(iter(runners.values())).round
                     _play_round(runners, policies, seeds, is_greedy(round), listener)
-    return [played[place] for place in range(len(starts))]
+    return _equal_beginnings(starts, [played[place] for place in range(len(starts))])
+
+
+def _equal_beginnings(starts: Sequence[Start], episodes: list[Episode]) -> list[Episode]:
+    """Return episodes of equal starts, such as the members of a group, which began alike.
+
+    Members that read different tasks would be compared as if they had solved the same one.
+
+    Raises:
+        ContractError: two of them began differently.
+    """
+    first: tuple[Start, dict[str, str]] | None = None
+    for start, episode in zip(starts, episodes, strict=True):
+        reads = {turn.agent: turn.read for turn in episode.turns if turn.round == 0}
+        alike = first is not None and all(
+            getattr(first[0], name) == getattr(start, name) for name in ("seed", "task", "topology")
+        )
+        if first is None or not alike:
+            first = start, reads
+        elif first[1] != reads:
+            agent = next(a for a in {**reads, **first[1]} if reads.get(a) != first[1].get(a))
+            texts = " and ".join(_differing(first[1].get(agent), reads.get(agent)))
+            received = f"{texts} at two resets with seed {start.seed}; draw from that seed only"
+            raise broken(replay, received, agent)
+    return episodes
+
+
+def _differing(*texts: str | None) -> list[str]:
+    """Return two texts for a message, from shortly before their first difference."""
+    place = len(commonprefix([text or "" for text in texts]))
+    return [repr(text and text[max(0, place - 20) : place + 60]) for text in texts]
 
 
 def collect(

@@ -13,13 +13,12 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
 
 PettingZoo leaves room for interpretation: text spaces, info values, rewards as arrays of one.
 Anything with a single reading is accepted. The rest raises `SettingError` with the agent's name
-and the remedy.
+and the remedy; where `check_env` has a rule for it, in the words of that rule.
 """
 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -30,10 +29,12 @@ from gymnasium.spaces import Space, Text
 from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
+from laconic.envs import contract
 from laconic.envs.checks import check_agents, number
-from laconic.envs.contract.episodes import describe
+from laconic.envs.contract.episodes import Rule, are_dicts, broken, describe, number_of
+from laconic.envs.contract.text import texts
 from laconic.envs.dialogue.messages import BEGIN, join_thought
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import ContractError, SettingError
 from laconic.envs.task import Task
 from laconic.learners.episode import Episode, Graph, Turn
 from laconic.learners.interfaces import Reply, Request
@@ -47,6 +48,8 @@ _CHECKED: WeakValueDictionary[int, Env] = WeakValueDictionary()
 ADVICE = "wrap the environment in one that does (docs/own_environment.md)"
 _TOKEN_KEYS = ("tokens_said", "tokens_read", "tokens_thought")
 """Info keys that count an agent's tokens since the reset."""
+_LEDGERS = {"reward": "rewards", "task_reward": "task_rewards", "billed": "bills"}
+"""Kind of pay -> field of `AgentState` that holds it; the last two are info keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class AgentState:
         """Store an observation and its info.
 
         Raises:
-            SettingError: the observation has no text.
+            ContractError: the observation has no text.
         """
         keyed = isinstance(observation, Mapping)
         text = observation.get("text") if keyed else observation
@@ -124,26 +127,34 @@ class AgentState:
                 if keyed and "text" not in observation
                 else f"{type(observation).__name__} {_short(observation)}"
             )
-            raise SettingError(
-                "an observation must be a string or a mapping with a string under 'text'; agent"
-                f" {self.agent!r} received {received}; {ADVICE}"
-            )
+            raise _refusal(texts, received, self.agent)
         self.unread.append(str(text))
         tokens_left = observation.get("tokens_left") if keyed else None
         self.max_tokens = None if tokens_left is None else int(np.ravel(tokens_left)[0])
         self.info = drop_none(info)
         self.general = self.general or str(self.info.get("general", ""))
 
-    def book(self, rewards: Mapping[str, Any], info: Mapping[str, Any]) -> None:
-        """Append the reward of a round, and the task reward and bill that its info reports.
+    def book(self, reward: Any, info: Mapping[str, Any], *, left: bool = False) -> None:
+        """Book the reward of a round, and the task reward and bill that its info reports.
+
+        Args:
+            reward: the reward; None if the environment names none.
+            info: the info after the round.
+            left: whether the agent left before the round, and is paid for its last one.
 
         Raises:
-            SettingError: one of them is not a finite number.
+            ContractError: one of them is not a finite number.
         """
-        self.rewards.append(reward_of(self.agent, rewards))
-        for key, ledger in (("task_reward", self.task_rewards), ("billed", self.bills)):
-            if key in info:
-                ledger.append(reward_of(self.agent, {self.agent: info[key]}, key))
+        paid = {"reward": reward, **{key: info[key] for key in _LEDGERS if key in info}}
+        for key, value in paid.items():
+            ledger: list[float] = getattr(self, _LEDGERS[key])
+            if (amount := number_of(value)) is None:
+                received = "no reward, not even 0.0" if value is None else f"{key}={_short(value)}"
+                raise _refusal(contract.rewards, received, self.agent)
+            if not left:
+                ledger.append(amount)
+            elif len(ledger) == len(self.rewards):
+                ledger[-1] += amount
 
 
 class EpisodeRunner:
@@ -172,8 +183,10 @@ class EpisodeRunner:
         options: dict[str, Any] = {} if start.task is None else {"task": start.task}
         options |= {"topology": start.topology} if start.topology else {}
         returned: Any = environment.reset(seed=start.seed, options=options or None)
-        _check_dicts(environment, "reset", returned, 2)
+        if not are_dicts(returned, 2):
+            raise _refusal(contract.reset, describe(returned))
         observations, infos = returned
+        self._check_infos(contract.reset, infos)
         self._states = {
             agent: AgentState(agent, speech_space(environment, agent))
             for agent in environment.agents
@@ -183,7 +196,7 @@ class EpisodeRunner:
         self._truncated = False
         # Some environments still list agents that they terminated or truncated.
         self._ended: set[str] = set()
-        self._read(observations, infos)
+        self._read(contract.reset, observations, infos)
 
     @property
     def running(self) -> bool:
@@ -227,9 +240,9 @@ class EpisodeRunner:
         """Play one round with replies to its requests; all other agents are silent.
 
         Raises:
-            SettingError: the environment refuses a message outside its action space, returns
-                something other than five dicts, pays a reward that is not a finite number, shows
-                an observation without a text, or adds an agent.
+            SettingError: the environment refuses a message outside its action space.
+            ContractError: it returns something other than five dicts of the agents, pays a reward
+                that is not a finite number, shows an observation without a text, or adds an agent.
         """
         alive = [agent for agent in self._environment.agents if agent not in self._ended]
         # Environments that still list ended agents may also require their actions.
@@ -251,19 +264,44 @@ class EpisodeRunner:
             if outside := _outside(spaces, actions):
                 raise SettingError(f"the environment took no step: {outside}") from error
             raise
-        _check_dicts(self._environment, "step", returned, 5)
+        if not are_dicts(returned, 5):
+            raise _refusal(contract.step, describe(returned))
         observations, rewards, terminations, truncations, infos = returned
+        self._check_infos(contract.step, infos)
         own_infos = {agent: drop_none(infos.get(agent)) for agent in alive}
         for request, reply in replies:
             agent = request.agent
             self._turns.append(_turn(self.round, request, reply, actions[agent], own_infos[agent]))
         for agent in alive:
-            self._states[agent].book(rewards, own_infos[agent])
-        self._read(observations, infos)
+            self._states[agent].book(rewards.get(agent), own_infos[agent])
+            for flags in (terminations, truncations):
+                if number_of(flags.get(agent)) is None:
+                    received = f"{_short(flags.get(agent))} among {_short(dict(flags))}"
+                    raise _refusal(contract.step, received, agent)
+                if flags[agent]:
+                    self._ended.add(agent)
+        for agent in [agent for agent in rewards if agent not in alive]:
+            self._pay_late(agent, rewards[agent], drop_none(infos.get(agent)))
+        if joined := [agent for agent in self._environment.agents if agent not in actions]:
+            received = f"agents {self._environment.agents} after {list(actions)}"
+            raise _refusal(contract.leaving, received, joined[0])
+        self._read(contract.step, observations, infos)
         self._truncated |= any(truncations.values())
-        flags = (terminations, truncations)
-        self._ended |= {agent for agent in alive if any(flag.get(agent) for flag in flags)}
         self.round += 1
+
+    def _check_infos(self, rule: Rule, infos: Mapping[str, Any]) -> None:
+        for agent, info in infos.items():
+            # None and a missing info say the same as an empty one.
+            if not isinstance(info, Mapping | None):
+                raise _refusal(rule, f"the info {_short(info)}", agent)
+
+    def _pay_late(self, agent: str, reward: Any, info: Mapping[str, Any]) -> None:
+        """Add pay for an agent that has left to its last round; refuse pay for a stranger."""
+        if agent in self._states and self._states[agent].rewards:
+            if number_of(reward):
+                self._states[agent].book(reward, info, left=True)
+        elif number_of(reward):
+            raise _refusal(contract.step, f"a reward of {_short(reward)} for no agent", agent)
 
     def episode(self) -> Episode:
         """Return the finished episode."""
@@ -303,13 +341,10 @@ class EpisodeRunner:
             **counts,
         )
 
-    def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
+    def _read(self, rule: Rule, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
         for agent in self._environment.agents:
-            if agent not in self._states:
-                raise SettingError(
-                    f"agent {agent!r} joined after the reset; agents may leave early, but each"
-                    " has to be there from the start, as PettingZoo asks"
-                )
+            if agent not in observations and agent not in self._ended:
+                raise _refusal(rule, "no observation", agent)
         for agent, observation in observations.items():
             # Some environments show something to agents that take no part in this episode.
             if agent in self._states:
@@ -335,38 +370,9 @@ def _check_environment(env: Env) -> None:
         ) from error
 
 
-def _check_dicts(env: Env, method: str, returned: Any, count: int) -> None:
-    """Check that a method returned this number of dicts by agent (`SettingError`)."""
-    if isinstance(returned, tuple | list) and len(returned) == count:
-        if all(isinstance(part, Mapping) for part in returned):
-            return
-    rule = {
-        "reset": "two dicts by agent, observations and infos;",
-        "step": "five dicts by agent: observations, rewards, terminations, truncations and infos;",
-    }[method]
-    remedy = ". Write return observations, infos" if method == "reset" else ""
-    raise SettingError(
-        f"{type(env).__name__}.{method} must return {rule} it returned {describe(returned)}{remedy}"
-    )
-
-
-def reward_of(agent: str, rewards: Mapping[str, Any], name: str = "reward") -> float:
-    """Return an agent's reward as a finite number; an array of one number counts as one.
-
-    Raises:
-        SettingError: the reward is missing or not a finite number. The message calls it `name`.
-    """
-    reward = rewards.get(agent)
-    try:
-        value = float(np.asarray(reward, dtype=np.float64).item())
-    except (TypeError, ValueError):
-        value = math.nan
-    if reward is None or not math.isfinite(value):
-        raise SettingError(
-            f"a {name} must be a finite number for each agent in each round, 0.0 for none;"
-            f" agent {agent!r} received {_short(reward) if agent in rewards else 'nothing'}"
-        )
-    return value
+def _refusal(rule: Rule, received: str, agent: str = "") -> ContractError:
+    """Return the error of a rule of `check_env` that an environment broke in a rollout."""
+    return broken(rule, f"{received}; {ADVICE}", agent)
 
 
 def drop_none(info: Mapping[str, Any] | None) -> dict[str, Any]:

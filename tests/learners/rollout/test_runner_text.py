@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
-from laconic.learners.rollout.runner import drop_none, fit_to_space, reward_of
+from laconic.learners.rollout.runner import AgentState, drop_none, fit_to_space
 
 SAID = "Tom has 7 apples, I think."
 
@@ -229,6 +230,73 @@ class Dones(Plain):
         return observations, rewards, terminations, infos
 
 
+class Unread(Plain):
+    """Shows nothing to one agent at the start."""
+
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset()
+        return {"a": observations["a"]}, infos
+
+
+class Unheard(Plain):
+    """Shows nothing to one agent after a step."""
+
+    def step(self, actions):
+        observations, *others = super().step(actions)
+        return {"a": observations["a"]}, *others
+
+
+class Flagged(Plain):
+    """Says in other ways who has ended."""
+
+    def __init__(self, flags):
+        self.flags = flags
+
+    def step(self, actions):
+        observations, paid, _, truncations, infos = super().step(actions)
+        return observations, paid, self.flags, truncations, infos
+
+
+class Listing(Plain):
+    """Has lists in place of infos by key."""
+
+    def step(self, actions):
+        return *super().step(actions)[:4], {"a": ["won"]}
+
+
+class PaysLeft(Plain):
+    """`b` leaves after its first round, and is paid by this dict after the second one."""
+
+    def __init__(self, late, info=None):
+        self.late, self.info = late, info or {}
+
+    def step(self, actions):
+        self.agents = ["a"]
+        self.round += 1
+        alive = ["a", "b"] if self.round == 1 else ["a"]
+        ended = {agent: agent == "b" or self.round == 2 for agent in alive}
+        pay = dict.fromkeys(alive, 1.0) | (self.late if self.round == 2 else {})
+        infos = {agent: {"task_reward": pay[agent]} for agent in alive}
+        infos |= {"b": self.info} if self.round == 2 else {}
+        return self.shown(), pay, ended, dict.fromkeys(alive, False), infos
+
+
+class Returning(PaysLeft):
+    """`b` leaves, and is back a round later."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def step(self, actions):
+        returned = super().step(actions)
+        self.agents = ["a", "b"] if self.round == 2 else ["a"]
+        return returned
+
+
+STRANGE = ("1", np.array("1"), b"1", [None], 1j, float("-inf"), np.array([]), {"a": 1})
+"""Rewards that are no number, though some can be read as one."""
+
+
 class Numbered(Plain):
     possible_agents: Any = [0, 1]
 
@@ -249,23 +317,34 @@ class Twins(Plain):
     ("kind", "words"),
     [
         (Strict, r"agent 'a' said 'Tom has 7.*not in its action space Text\(1, 30.*charset=..."),
-        (Late, "agent 'c' joined after the reset"),
+        (
+            Late,
+            r"Remove an agent when .* never bring it back. Agent 'c': got agents \['a', 'b', 'c'\]",
+        ),
         (Choosing, r"an action must be a text; agent 'a' has the action space Discrete\(3\)"),
         (Seeing, "an action must be a text; agent 'a' has the action space Box"),
-        (Masked, r"agent 'a' received a mapping with the keys \['action_mask', 'observation'\]"),
-        (Arrays, "agent 'a' received ndarray"),
-        (lambda: Paying([1.0, 2.0]), r"0.0 for none; agent 'a' received \[1.0, 2.0\]"),
-        (lambda: Paying("much"), "a finite number .* agent 'a' received 'much'"),
-        (lambda: Paying(None), "0.0 for none; agent 'a' received None"),
-        (lambda: Paying(np.array([None])), r"agent 'a' received array\(\[None\]"),
-        (lambda: Paying(float("nan")), "agent 'a' received nan"),
-        (lambda: Paying(np.float32("inf")), r"agent 'a' received .*inf"),
-        (HalfPaid, "agent 'b' received nothing"),
-        (Lone, "Lone.reset must return two dicts by agent, .*; it returned dict {'a': 'round 0'"),
+        (Masked, r"Agent 'a': got a mapping with the keys \['action_mask', 'observation'\]"),
+        (Arrays, "Agent 'a': got ndarray"),
+        (lambda: Paying([1.0, 2.0]), r"are finite numbers. Agent 'a': got reward=\[1.0, 2.0\]"),
+        (lambda: Paying("much"), "are finite numbers. Agent 'a': got reward='much'"),
+        (lambda: Paying(None), "Agent 'a': got no reward, not even 0.0"),
+        (lambda: Paying(np.array([None])), r"Agent 'a': got reward=array\(\[None\]"),
+        (lambda: Paying(float("nan")), "Agent 'a': got reward=nan"),
+        (lambda: Paying(np.float32("inf")), r"Agent 'a': got reward=.*inf"),
+        *((partial(Paying, reward), "Agent 'a': got reward=") for reward in STRANGE),
+        (HalfPaid, "Agent 'b': got no reward"),
+        (Unread, "return two dicts by agent.* Agent 'b': got no observation"),
+        (Unheard, "from `step`: dicts by agent. Agent 'b': got no observation"),
+        (lambda: Flagged({}), "from `step`: dicts by agent. Agent 'a': got None among"),
+        (lambda: Flagged({"a": "False", "b": "False"}), "Agent 'a': got 'False' among"),
+        (Listing, r"from `step`: dicts by agent. Agent 'a': got the info \['won'\]"),
+        (Returning, "never bring it back. Agent 'b': got agents"),
+        (lambda: PaysLeft({"c": 1.0}), "Agent 'c': got a reward of 1.0 for no agent"),
+        (Lone, "return two dicts by agent: .* got dict {'a': 'round 0'"),
         (Unseeded, r"Unseeded.reset must take seed and options, .*; it is reset\(\)"),
         (Optionless, r"reset must take seed and options, .*; it is reset\(seed=None\)"),
-        (Blank, "it returned 2 values: dict, NoneType"),
-        (Dones, "Dones.step must return five dicts by agent: .* returned 4 values: dict, dict"),
+        (Blank, "got 2 values: dict, NoneType"),
+        (Dones, "infos from `step`: dicts by agent. got 4 values: dict, dict"),
         (
             Numbered,
             r"printable strings of 1 to 80 bytes, such as 'player_0'; got possible_agents=\[0, 1\]",
@@ -296,8 +375,11 @@ def test_silence_outside_a_space_is_explained():
 
 
 def test_a_reward_is_a_number_or_an_array_of_one_number():
-    paid = {"a": 2, "b": np.array([0.5]), "c": np.float32(-1.5), "d": True}
-    assert [reward_of(agent, paid) for agent in paid] == [2.0, 0.5, -1.5, 1.0]
+    paid = [2, np.array([0.5]), np.float32(-1.5), True, np.array(True), [0.25]]
+    state = AgentState("a")
+    for reward in paid:
+        state.book(reward, {})
+    assert state.rewards == [2.0, 0.5, -1.5, 1.0, 1.0, 0.25]
 
 
 class Lingering(Plain):
@@ -342,3 +424,13 @@ def test_a_key_with_none_says_nothing():
 def test_a_message_is_cut_to_the_characters_and_the_length_of_its_space():
     assert fit_to_space(None, "any thing") == "any thing"
     assert fit_to_space(Text(3, charset="ab"), "xaybaab") == "aba"
+
+
+def test_pay_after_an_agent_has_left_belongs_to_its_last_round():
+    # One of its own round and 0.5 of the next one; "a" is paid 1.0 in each of its two.
+    episode = played(PaysLeft({"b": 0.5}, {"task_reward": np.float32(0.5)}))
+    assert episode.rewards == {"a": (1.0, 1.0), "b": (1.5,)}
+    assert episode.task_rewards == {"a": (1.0, 1.0), "b": (1.5,)}
+    # A zero, or nothing that counts, is no pay.
+    for late in (0, 0.0, np.zeros(1), None):
+        assert played(PaysLeft({"b": late, "c": late})).returns == {"a": 2.0, "b": 1.0}
