@@ -295,11 +295,16 @@ def named_tasks(environment: Any) -> Mapping[str, Task]:
     Raises:
         SettingError: the environment has no `tasks` of this class.
     """
-    tasks = getattr(environment, "tasks", None)
-    if not isinstance(tasks, Mapping) or not all(isinstance(t, Task) for t in tasks.values()):
+    tasks: Any = getattr(environment, "tasks", None)
+    if not isinstance(tasks, Mapping):
+        tasks = {}
+    others = {type(task).__name__ for task in tasks.values() if not isinstance(task, Task)}
+    if others or not tasks:
+        has = f"tasks of {', '.join(sorted(others))}" if others else "no such mapping"
         raise SettingError(
             "learner.collect works on tasks as data and needs an environment with `tasks`, a"
             f" mapping of key to envs.Task (any of envs.make); {type(environment).__name__} has"
-            " none"
+            f" {has}. Begin with a pretrained model instead, agent=smollm2 or agent=hf, or play a"
+            " script of your own with learner/collect=recorded (docs/own_environment.md)"
         )
     return tasks

@@ -37,6 +37,20 @@ _FUNCTIONS = {"env.tasks": 16_000}
 WARM_STARTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "arxiv": _SUMMARIES,
+        # An episode has up to 60 rounds of four arms, and untrained weights use every token of it:
+        # evaluations of 100 tasks took longer than the training.
+        "boxnet": {
+            "env.tasks": 20_000,
+            "train.steps": 300,
+            "train.tasks_per_step": 2,
+            "evaluation.tasks": 1,
+            "agent.sampling.max_reply_tokens": 25,
+            "agent.model_config.positions": 4096,
+            "agent.model_config.hidden": 64,
+            "agent.model_config.layers": 2,
+            "agent.model_config.heads": 2,
+            "agent.model_config.intermediate": 128,
+        },
         # The number of shipped positions; a search for more is slow.
         "checkmate": {"env.tasks": 8_000},
         # Conversations over twelve months are long, and few fit into a step.

@@ -104,9 +104,9 @@ def conflicting_limits(team: Any, environment: ParallelEnv[str, Any, Any]) -> li
 def unseen(cfg: DictConfig) -> str:
     """Return a warning about small weights that never saw the environment or a setting; else empty.
 
-    Nothing is known about the training data of large models, or about a user's own environment.
+    Nothing is known about the training data of large models.
     """
-    world = cfg.env.get("name")
+    world = _world(cfg)
     target = str(cfg.agent.get("_target_"))
     if target.startswith(_NEW) and cfg.agent.get("model") is None:
         return _untaught(cfg)
@@ -119,10 +119,18 @@ def unseen(cfg: DictConfig) -> str:
             return ""
         known = f"the weights shipped for {world} never saw {', '.join(settings)} as it is here"
     else:
-        worlds = _worlds(Path(cfg.agent.get("model") or SHIPPED))
+        worlds = _worlds(
+            Path(cfg.agent.get("model") or shipped(str(cfg.env.get("name"))) or SHIPPED)
+        )
         if not worlds or world in worlds:
             return ""
         known = f"these weights never saw {world} (they were trained on {_joined(worlds)})"
+    if world == cfg.env.get("_target_"):
+        # A warm start needs a script that solves the tasks, which an own class does not have.
+        return (
+            f"{known}, so expect little to learn from. Choose a policy that has read English:"
+            " agent=smollm2, or agent=hf agent.model=<folder> (docs/own_environment.md)"
+        )
     here = {"env": world, **settings}
     warm_start = command("warm-start", **here, threads=1, **{"hydra.run.dir": f"warm/{world}"})
     train = command("train", **here, **{"agent.model": f"warm/{world}"})
@@ -183,9 +191,14 @@ def _worlds(model: Path) -> set[str]:
 
 
 def _world(config: Mapping[str, Any]) -> str:
+    """Return the class of an own environment, and the name of another one; empty if unknown."""
     env = config.get("env")
     if not isinstance(env, Mapping):
         return ""
+    target = str(env.get("_target_") or "laconic.")
+    # An own class may keep the name of the environment whose place it takes.
+    if not target.startswith("laconic."):
+        return target
     return str(env.get("name") or env.get("env.name") or "")
 
 

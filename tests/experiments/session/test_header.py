@@ -80,6 +80,27 @@ def test_of_large_models_and_worlds_of_others_nothing_is_said():
     assert unseen(cfg) == ""
 
 
+@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize("name", ["gsm8k", "math"])
+def test_shipped_weights_never_saw_a_class_of_a_user(name, removed, tmp_path):
+    cfg = cfg_of(f"env={name}")
+    cfg.env._target_ = "my_package.Password"
+    if removed:
+        del cfg.env.name
+    note = unseen(cfg)
+    # Without a name the team takes the weights of gsm8k.
+    known = "gsm8k" if removed else name
+    assert f"never saw my_package.Password (they were trained on {known})" in note
+    assert "agent=smollm2" in note and "warm-start" not in note
+    assert unseen(cfg_of(f"env={name}", "agent=smollm2", "env._target_=my_package.P")) == ""
+    # A run of that class has seen it.
+    OmegaConf.save(
+        OmegaConf.create({"env": {"_target_": "my_package.Password"}}), tmp_path / "config.yaml"
+    )
+    cfg.agent.model = str(tmp_path)
+    assert unseen(cfg) == ""
+
+
 @pytest.mark.parametrize("inside", ["", "policy"])
 def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp_path, inside):
     warm, run = tmp_path / "warm", tmp_path / "run"

@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, Text
-from pettingzoo import ParallelEnv
+from plain_env import SAID, Plain, Speaker, played
 
 from laconic.envs.errors import SettingError
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.rollout.runner import AgentState, drop_none, fit_to_space
-
-SAID = "Tom has 7 apples, I think."
-
-
-class Speaker:
-    """Says the same each time."""
-
-    def reply(self, requests, *, seed, greedy):
-        return [Reply(message=SAID) for _ in requests]
-
-
-class Plain(ParallelEnv[str, Any, Any]):
-    """Two agents, two rounds; everything as others expect it, for a trait to change."""
-
-    metadata = {"name": "plain_v0"}
-    possible_agents = ["a", "b"]
-    space: Any = Text(200, min_length=0, charset=frozenset(map(chr, range(32, 127))))
-
-    def action_space(self, agent):
-        return self.space
-
-    def observation_space(self, agent):
-        return self.space
-
-    def reset(self, seed=None, options=None):
-        self.agents, self.round, self.heard = list(self.possible_agents), 0, []
-        return self.shown(), self.infos()
-
-    def step(self, actions):
-        self.heard.append(actions)
-        alive, self.round = list(self.agents), self.round + 1
-        over = self.round == 2
-        self.agents = [] if over else alive
-        paid, terminated = dict.fromkeys(alive, self.paid()), dict.fromkeys(alive, over)
-        return self.shown(), paid, terminated, dict.fromkeys(alive, False), self.infos()
-
-    def shown(self):
-        return dict.fromkeys(self.possible_agents, f"round {self.round}")
-
-    def infos(self):
-        return {agent: {} for agent in self.possible_agents}
-
-    def paid(self) -> Any:
-        return 1.0
 
 
 class Bare(Plain):
@@ -94,11 +49,6 @@ class Mapped(Plain):
 
     def shown(self):
         return {agent: {"text": "hello", "more": np.zeros(3)} for agent in self.agents}
-
-
-def played(env):
-    policies = dict.fromkeys(env.possible_agents, Speaker())
-    return play([env], policies, [Start(3)], seed=0)[0]
 
 
 @pytest.mark.parametrize("kind", [Plain, Bare, Subset, Nones, Mapped])
@@ -230,73 +180,6 @@ class Dones(Plain):
         return observations, rewards, terminations, infos
 
 
-class Unread(Plain):
-    """Shows nothing to one agent at the start."""
-
-    def reset(self, seed=None, options=None):
-        observations, infos = super().reset()
-        return {"a": observations["a"]}, infos
-
-
-class Unheard(Plain):
-    """Shows nothing to one agent after a step."""
-
-    def step(self, actions):
-        observations, *others = super().step(actions)
-        return {"a": observations["a"]}, *others
-
-
-class Flagged(Plain):
-    """Says in other ways who has ended."""
-
-    def __init__(self, flags):
-        self.flags = flags
-
-    def step(self, actions):
-        observations, paid, _, truncations, infos = super().step(actions)
-        return observations, paid, self.flags, truncations, infos
-
-
-class Listing(Plain):
-    """Has lists in place of infos by key."""
-
-    def step(self, actions):
-        return *super().step(actions)[:4], {"a": ["won"]}
-
-
-class PaysLeft(Plain):
-    """`b` leaves after its first round, and is paid by this dict after the second one."""
-
-    def __init__(self, late, info=None):
-        self.late, self.info = late, info or {}
-
-    def step(self, actions):
-        self.agents = ["a"]
-        self.round += 1
-        alive = ["a", "b"] if self.round == 1 else ["a"]
-        ended = {agent: agent == "b" or self.round == 2 for agent in alive}
-        pay = dict.fromkeys(alive, 1.0) | (self.late if self.round == 2 else {})
-        infos = {agent: {"task_reward": pay[agent]} for agent in alive}
-        infos |= {"b": self.info} if self.round == 2 else {}
-        return self.shown(), pay, ended, dict.fromkeys(alive, False), infos
-
-
-class Returning(PaysLeft):
-    """`b` leaves, and is back a round later."""
-
-    def __init__(self):
-        super().__init__({})
-
-    def step(self, actions):
-        returned = super().step(actions)
-        self.agents = ["a", "b"] if self.round == 2 else ["a"]
-        return returned
-
-
-STRANGE = ("1", np.array("1"), b"1", [None], 1j, float("-inf"), np.array([]), {"a": 1})
-"""Rewards that are no number, though some can be read as one."""
-
-
 class Numbered(Plain):
     possible_agents: Any = [0, 1]
 
@@ -331,15 +214,7 @@ class Twins(Plain):
         (lambda: Paying(np.array([None])), r"Agent 'a': got reward=array\(\[None\]"),
         (lambda: Paying(float("nan")), "Agent 'a': got reward=nan"),
         (lambda: Paying(np.float32("inf")), r"Agent 'a': got reward=.*inf"),
-        *((partial(Paying, reward), "Agent 'a': got reward=") for reward in STRANGE),
         (HalfPaid, "Agent 'b': got no reward"),
-        (Unread, "return two dicts by agent.* Agent 'b': got no observation"),
-        (Unheard, "from `step`: dicts by agent. Agent 'b': got no observation"),
-        (lambda: Flagged({}), "from `step`: dicts by agent. Agent 'a': got None among"),
-        (lambda: Flagged({"a": "False", "b": "False"}), "Agent 'a': got 'False' among"),
-        (Listing, r"from `step`: dicts by agent. Agent 'a': got the info \['won'\]"),
-        (Returning, "never bring it back. Agent 'b': got agents"),
-        (lambda: PaysLeft({"c": 1.0}), "Agent 'c': got a reward of 1.0 for no agent"),
         (Lone, "return two dicts by agent: .* got dict {'a': 'round 0'"),
         (Unseeded, r"Unseeded.reset must take seed and options, .*; it is reset\(\)"),
         (Optionless, r"reset must take seed and options, .*; it is reset\(seed=None\)"),
@@ -424,13 +299,3 @@ def test_a_key_with_none_says_nothing():
 def test_a_message_is_cut_to_the_characters_and_the_length_of_its_space():
     assert fit_to_space(None, "any thing") == "any thing"
     assert fit_to_space(Text(3, charset="ab"), "xaybaab") == "aba"
-
-
-def test_pay_after_an_agent_has_left_belongs_to_its_last_round():
-    # One of its own round and 0.5 of the next one; "a" is paid 1.0 in each of its two.
-    episode = played(PaysLeft({"b": 0.5}, {"task_reward": np.float32(0.5)}))
-    assert episode.rewards == {"a": (1.0, 1.0), "b": (1.5,)}
-    assert episode.task_rewards == {"a": (1.0, 1.0), "b": (1.5,)}
-    # A zero, or nothing that counts, is no pay.
-    for late in (0, 0.0, np.zeros(1), None):
-        assert played(PaysLeft({"b": late, "c": late})).returns == {"a": 2.0, "b": 1.0}
