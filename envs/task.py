@@ -295,9 +295,8 @@ def named_tasks(environment: Any) -> Mapping[str, Task]:
     Raises:
         SettingError: the environment has no `tasks` of this class.
     """
-    tasks: Any = getattr(environment, "tasks", None)
-    if not isinstance(tasks, Mapping):
-        tasks = {}
+    found = getattr(environment, "tasks", None)
+    tasks: Mapping[str, Task] = found if isinstance(found, Mapping) else {}
     others = {type(task).__name__ for task in tasks.values() if not isinstance(task, Task)}
     if others or not tasks:
         has = f"tasks of {', '.join(sorted(others))}" if others else "no such mapping"
