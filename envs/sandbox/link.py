@@ -23,6 +23,8 @@ from laconic.envs.sandbox.jail import STARTED
 from laconic.envs.sandbox.wire import UnfitError, pack, unpack
 
 T = TypeVar("T")
+_ENDS = (StopIteration, StopAsyncIteration)
+"""Exceptions by which an iterator ends; the other such signals are no `Exception`, so faults."""
 
 
 class Caller(Protocol):
@@ -253,6 +255,9 @@ class Link:
         base = getattr(builtins, builtin, None)
         if not (isinstance(base, type) and issubclass(base, Exception)):
             return self.fail(f"the program raised {kind}")
+        if issubclass(base, _ENDS):
+            # As it is, it would end a loop of the tests: `all(map(f, cases))` would be true.
+            return RuntimeError(f"the program raised {kind}: {text}")
         for ancestor in base.__mro__:
             try:
                 error: BaseException = ancestor(text)

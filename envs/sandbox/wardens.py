@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,8 +100,10 @@ def grade(job: Mapping[str, Any]) -> dict[str, Any]:
         return _grade(job)
     except WardenError as error:
         raise SandboxError(
-            f"the sandbox failed twice to run a program: {error}. Is there room in"
-            f" {tempfile.gettempdir()!r}, are there memory, file descriptors and processes left?"
+            f"the sandbox failed twice to run a program: {error}. Is there room in the folder of"
+            # Asking Python for its name would write a file there, for which nothing may be left.
+            f" temporary files (TMPDIR={os.environ.get('TMPDIR', '')!r}), are there memory, file"
+            " descriptors and processes left?"
         ) from error
 
 

@@ -58,6 +58,16 @@ def test_builtin_exceptions_come_back_as_themselves_and_others_are_faults(progra
     assert not program.link.gone
 
 
+@pytest.mark.parametrize("builtin", ["StopIteration", "StopAsyncIteration"])
+def test_the_end_of_an_iterator_cannot_end_a_loop_of_the_tests(program, builtin):
+    program.sends(["error", pack(builtin), pack("Mine"), pack("no")])
+    with pytest.raises(RuntimeError, match="Mine: no"):
+        all(map(lambda number: program.link.call("f", (number,), {}), [1]))
+    program.sends(["error", pack("GeneratorExit"), pack("Mine"), pack("no")])
+    with pytest.raises(FaultError):
+        all(map(lambda number: program.link.call("f", (number,), {}), [1]))
+
+
 @pytest.mark.parametrize(
     "reply",
     [
