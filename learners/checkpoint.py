@@ -33,7 +33,7 @@ import laconic
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
-from laconic.learners.untrusted_files import find_unsafe_path, read_json
+from laconic.learners.untrusted_files import find_unsafe_path, is_running, read_json
 
 log = logging.getLogger(__name__)
 
@@ -213,17 +213,9 @@ def _make_folders(folder: Path, aside: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         match = _ASIDE.fullmatch(path.name)
-        if match and (int(match[1]) == os.getpid() or not _alive(int(match[1]))):
+        if match and (int(match[1]) == os.getpid() or not is_running(int(match[1]))):
             shutil.rmtree(path, ignore_errors=True)
     aside.mkdir()
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
 
 
 def _publish(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,11 @@ MAX_SETTINGS = 2**22
 """Maximum bytes of a file that is read as a whole: settings, a manifest, a status."""
 MAX_DEPTH = 100
 """Maximum nesting depth of JSON and YAML."""
+
+_ASIDE = re.compile(r"\..+\.(\d{1,9})\.tmp")
+"""Names of `aside_of`, with the number of the process."""
+_SWEPT: set[tuple[int, ...]] = set()
+"""Folders that were swept, by device, inode and the process that did it."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -213,13 +219,47 @@ def _check(file: FileIO, name: str, max_bytes: int) -> None:
         raise UntrustedFileError(errno.EFBIG, f"larger than {max_bytes:,} bytes", name)
 
 
+def aside_of(name: str) -> str:
+    """Return the name under which this process writes a file before it is renamed."""
+    return f".{name}.{os.getpid()}.tmp"
+
+
+def sweep(folder: int) -> None:
+    """Remove what killed processes left of their writing; only the first call for a folder looks.
+
+    Args:
+        folder: descriptor of the folder.
+    """
+    status = os.fstat(folder)
+    key = (status.st_dev, status.st_ino, os.getpid())
+    if key in _SWEPT:
+        return
+    _SWEPT.add(key)
+    for name in os.listdir(folder):
+        match = _ASIDE.fullmatch(name)
+        # A run that writes here now keeps its file.
+        if match and not is_running(int(match[1])):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process of this number runs on this machine."""
+    try:
+        os.kill(process, 0)
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
 def write(folder: int, name: str, data: bytes) -> None:
     """Write a file atomically: readers see the old content or the new, never a part.
 
     Raises:
         OSError: the folder cannot be written to, or the name belongs to a folder.
     """
-    aside = f".{name}.{os.getpid()}.tmp"
+    aside = aside_of(name)
+    sweep(folder)
     with suppress(FileNotFoundError):
         os.unlink(aside, dir_fd=folder)
     try:

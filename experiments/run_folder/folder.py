@@ -40,7 +40,13 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import NAMES, read_config
 from laconic.learners.distributed.processes import Processes
-from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
+from laconic.learners.untrusted_files import (
+    MAX_ROWS,
+    aside_of,
+    parse_json,
+    read_text,
+    sweep,
+)
 
 MAY_DIFFER = (
     "resume",
@@ -90,7 +96,7 @@ class RunFolder:
         self.replies = self.path / "replies.jsonl"
         self._began = time.monotonic()
         self._provenance: list[dict[str, Any]] = []
-        probe = self.path / f".probe.{os.getpid()}"
+        probe = self.path / aside_of("probe")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             probe.touch()
@@ -271,7 +277,12 @@ def drop_rows(path: Path, step: float = math.inf) -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old text or the new, never a part."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside = path.with_name(aside_of(path.name))
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sweep(folder)
+    finally:
+        os.close(folder)
     try:
         with open(aside, "w", encoding="utf-8") as file:
             file.write(text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -11,9 +13,11 @@ from laconic.learners.untrusted_files import (
     MAX_DEPTH,
     find_unsafe_path,
     open_regular,
+    opened_folder,
     parse_json,
     read_text,
     read_yaml,
+    write,
 )
 
 
@@ -144,3 +148,15 @@ def test_a_link_that_leads_out_of_a_folder_is_named(tmp_path, target):
 def test_a_pipe_in_a_folder_is_named(tmp_path):
     os.mkfifo(tmp_path / "metrics.jsonl")
     assert find_unsafe_path(tmp_path) == "'metrics.jsonl' is no regular file"
+
+
+def test_what_a_killed_process_left_is_swept_at_the_first_write(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = [f".status.json.{gone.pid}.tmp", f".probe.{gone.pid}.tmp"]
+    kept = [f".status.json.{os.getppid()}.tmp", f"status.json.{gone.pid}.tmp", ".x.tmp"]
+    for name in (*names, *kept):
+        (tmp_path / name).touch()
+    with opened_folder(tmp_path.parent, tmp_path.name) as folder:
+        write(folder, "other.json", b"{}")
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "other.json"}
