@@ -164,8 +164,8 @@ def episode_of(plain: Mapping[str, Any]) -> Episode:
         if name in plain
     }
     measures = {name: _number(x) for name, x in plain.get("measures", {}).items()}
-    score = _number(plain.get("score", 0.0))
-    return from_plain(Episode, {**plain, **ledgers, "measures": measures, "score": score})
+    sizes = {name: _number(plain[name]) for name in ("score", "max_reward") if name in plain}
+    return from_plain(Episode, {**plain, **ledgers, "measures": measures, **sizes})
 
 
 def write_evaluation(folder: Path, episodes: Sequence[RecordedEpisode]) -> int:
@@ -225,12 +225,14 @@ def _recorded(
 
 
 def _seed(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"expected a seed of at least 0; got {value!r:.60}")
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"expected a seed from 0 to 2^63 - 1; got {value!r:.60}")
     return value
 
 
 def _number(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"expected a finite number or null; got {value!r}")
     return math.nan if value is None else value
 
 

@@ -41,6 +41,8 @@ MAX_EPISODES, MAX_MESSAGES = 256, 65_536
 """Largest numbers of episodes and of messages in a group."""
 _ROUNDING = 1e-3
 """Tolerance for the log-probability of a reply above 0, by rounding."""
+_HUGE = 2**63
+"""Size from which a whole number is refused: arrays have no room for it, and floats not always."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
@@ -355,6 +357,10 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         return tuple(_read(inner[0], item, name) for item in value)
     if origin is Mapping and isinstance(value, Mapping):
         return {_read(str, key, name): _read(inner[1], item, name) for key, item in value.items()}
+    if type(value) is int and kind in (int, float) and abs(value) >= _HUGE:
+        raise ValueError(f"expected a number of at most 63 bits for {name!r}; got {value!r:.60}")
+    if kind is float and type(value) in (int, float) and abs(value) == math.inf:
+        raise ValueError(f"expected a finite number for {name!r}; got {value!r}")
     if kind is float and type(value) is int:
         return float(value)
     if isinstance(kind, type) and type(value) is kind:

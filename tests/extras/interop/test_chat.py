@@ -159,6 +159,36 @@ def test_a_file_of_another_form_is_refused_with_its_line(tmp_path, change, words
         read_chat(path)
 
 
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "NaN", "-Infinity", "1e400"])
+@pytest.mark.parametrize(
+    "field",
+    ["rewards", "score", "measures", "max_reward", "tokens_said", "seed", "round", "logprobs"],
+)
+def test_a_number_that_no_field_can_hold_is_refused_in_one_line(tmp_path, field, number) -> None:
+    rows = list(chat_rows(RECORDED[0], 0))
+    details = json.loads(rows[0]["details"])
+    changes = {
+        "rewards": {"rewards": {AGENTS[0]: ["@"]}},
+        "measures": {"measures": {"m": "@"}},
+        "tokens_said": {"tokens_said": {AGENTS[0]: "@"}},
+    }
+    if field == "seed":
+        details["seed"] = "@"
+    elif field == "round":
+        rows[0]["turns"][0]["round"] = "@"
+    elif field == "logprobs":
+        rows[0]["turns"][0]["behavior_logprobs"][0] = "@"
+    else:
+        details["episode"] |= changes.get(field, {field: "@"})
+    rows[0]["details"] = json.dumps(details)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    path = tmp_path / "chat.jsonl"
+    path.write_text(text.replace('\\"@\\"', number).replace('"@"', number))
+    with pytest.raises(SettingError, match="cannot be read|no conversation") as caught:
+        read_chat(path)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_link_and_a_folder_without_episodes_are_refused(tmp_path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
     with pytest.raises(SettingError, match="cannot be read"):
