@@ -8,7 +8,7 @@ against the team by `check_server` before anything is sampled.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -268,15 +268,3 @@ def _mismatch(completion: Completion, prompt: Prompt) -> str:
             f" token ({list(prompt.end_ids)}) or the whole silence word"
         )
     return ""
-
-
-def int_tuple(values: object) -> tuple[int, ...]:
-    """Return the token ids in a JSON list; empty for anything else, which the check refuses."""
-    items: Sequence[object] = values if isinstance(values, list) else []
-    return tuple(item for item in items if type(item) is int)
-
-
-def float_tuple(values: object) -> tuple[float, ...]:
-    """Return the log-probabilities in a JSON list; NaN for an item that is no number."""
-    items: Sequence[object] = values if isinstance(values, list) else []
-    return tuple(float(item) if isinstance(item, int | float) else math.nan for item in items)

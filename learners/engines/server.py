@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError, install
 from laconic.learners import waiting
-from laconic.learners.errors import ConnectionLostError, RequestRefusedError
+from laconic.learners.errors import ConnectionLostError, RequestRefusedError, ServerError
+from laconic.learners.untrusted_answers import ENCODING, Json, read_body
 
 T = TypeVar("T")
 
@@ -123,12 +124,12 @@ class Server:
     _unlocked: asyncio.Event = field(default_factory=asyncio.Event)
     _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def get(self, path: str) -> Any:
-        """Return the answer to a GET request, parsed as JSON if possible, else as text."""
+    async def get(self, path: str) -> Json:
+        """Return the answer to a GET request."""
         return await self._request("GET", path, None)
 
-    async def post(self, path: str, body: Any = None) -> Any:
-        """Return the answer to a POST request, parsed as JSON if possible, else as text."""
+    async def post(self, path: str, body: Any = None) -> Json:
+        """Return the answer to a POST request."""
         return await self._request("POST", path, body)
 
     async def close(self) -> None:
@@ -163,22 +164,24 @@ class Server:
             finally:
                 self._unlocked.set()
 
-    async def _request(self, method: str, path: str, body: Any) -> Any:
+    async def _request(self, method: str, path: str, body: Any) -> Json:
         wait, deadline = _FIRST_WAIT, time.monotonic() + self.retry.patience_seconds
         self._slots = self._slots or asyncio.Semaphore(self.retry.concurrency)
         while True:
             async with self._slots:
-                answer = await self._send(method, path, body)
-            if answer.status_code == 200:
+                status, content = await self._send(method, path, body)
+            if status == 200:
                 self.counts.requests += 1
-                return _content(answer)
-            if answer.status_code not in _BUSY or time.monotonic() + wait > deadline:
-                raise RequestRefusedError(f"{self.url}{path}", answer.status_code, answer.text)
+                return Json.parse(content, f"{self.url}{path}")
+            if status not in _BUSY or time.monotonic() + wait > deadline:
+                text = content.decode("utf-8", "replace")
+                raise RequestRefusedError(f"{self.url}{path}", status, text)
             self.counts.retries += 1
             await asyncio.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    async def _send(self, method: str, path: str, body: Any) -> Any:
+    async def _send(self, method: str, path: str, body: Any) -> tuple[int, bytes]:
+        """Return status and body of an answer."""
         httpx = require_httpx()
         if self._client is None:
             self._client = httpx.AsyncClient(
@@ -192,9 +195,13 @@ class Server:
                 ),
                 # No proxy of the environment between a trainer and its servers.
                 trust_env=False,
+                headers=ENCODING,
             )
         try:
-            return await self._client.request(method, f"{self.url}{path}", json=body)
+            async with self._client.stream(method, f"{self.url}{path}", json=body) as answer:
+                return answer.status_code, await read_body(answer)
+        except ServerError as error:
+            raise ServerError(f"{self.url}{path} sent {error}") from None
         except httpx.InvalidURL as error:
             raise SettingError(
                 f"engine.url must be an address such as http://127.0.0.1:8000; got {self.url!r}:"
@@ -218,10 +225,3 @@ def require_httpx() -> Any:
     # It logs every request, which would be thousands of lines a step.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     return httpx2
-
-
-def _content(answer: Any) -> Any:
-    try:
-        return answer.json()
-    except ValueError:
-        return answer.text

@@ -11,9 +11,9 @@ Every sampling field is sent. Otherwise the server would use the model's `genera
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -22,13 +22,12 @@ from laconic.learners.engines.client import (
     LaunchOptions,
     ServerClient,
     ServerDescription,
-    float_tuple,
-    int_tuple,
 )
 from laconic.learners.engines.served import ServedEngine
 from laconic.learners.engines.server import Server
 from laconic.learners.errors import RequestRefusedError, ServerError, UnknownAdapterError
 from laconic.learners.interfaces import Prompt
+from laconic.learners.untrusted_answers import Json
 
 _FULL_DISTRIBUTION = {
     "top_p": 1.0,
@@ -38,6 +37,8 @@ _FULL_DISTRIBUTION = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
 }
+_TOKEN_ID = re.compile(r"token_id:(\d{1,15})", re.ASCII)
+"""Name of a token among log-probabilities, by its id."""
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Values that vLLM accepts for `--max-lora-rank`."""
 
@@ -54,20 +55,24 @@ class VLLMClient:
     async def describe(self, server: Server) -> ServerDescription:
         """Read the list of models and, in development mode, the server's configuration."""
         models = (await server.get("/v1/models"))["data"]
-        base = next(model for model in models if not model.get("parent"))
-        positions = base.get("max_model_len")
+        base = next((model for model in models.items() if not model["parent"].value), None)
+        if base is None:
+            raise models.error("a list with a base model")
+        positions = base["max_model_len"]
+        described = ServerDescription(
+            base["id"].text(), None if positions.value is None else positions.whole()
+        )
         try:
             config = (await server.get("/server_info?config_format=json"))["vllm_config"]
         except RequestRefusedError:
-            return ServerDescription(base["id"], positions)
-        model, lora = config["model_config"], config.get("lora_config") or {}
-        mode = model.get("logprobs_mode")
-        return ServerDescription(
-            model=base["id"],
-            positions=positions,
-            dtype=str(model.get("dtype", "")).removeprefix("torch.") or None,
-            rank=int(lora.get("max_lora_rank", 0)),
-            adapters=int(lora.get("max_loras", 0)),
+            return described
+        model, lora = config["model_config"], config.optional("lora_config")
+        dtype, mode = model["dtype"], model["logprobs_mode"].value
+        return replace(
+            described,
+            dtype=None if dtype.value is None else dtype.text().removeprefix("torch.") or None,
+            rank=lora["max_lora_rank"].whole() if lora.value else 0,
+            adapters=lora["max_loras"].whole() if lora.value else 0,
             processed=None if mode is None else mode == "processed_logprobs",
         )
 
@@ -100,25 +105,23 @@ class VLLMClient:
                     f"{server.url} does not know {body['model']!r}"
                 ) from error
             raise
-        try:
-            (choice,) = answer["choices"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ServerError(
-                f"{server.url} returned no completion: {str(answer)[:200]}"
-            ) from error
-        logprobs = choice.get("logprobs") or {}
-        tops = logprobs.get("top_logprobs") or () if top else ()
+        choices = answer["choices"].items()
+        if len(choices) != 1:
+            raise answer["choices"].error("a list of one completion")
+        choice = choices[0]
+        logprobs = choice["logprobs"]
+        tops = logprobs["top_logprobs"].items() if top else []
         return Completion(
-            prompt_ids=int_tuple(choice.get("prompt_token_ids")),
-            ids=int_tuple(choice.get("token_ids")),
-            logprobs=float_tuple(logprobs.get("token_logprobs")),
+            prompt_ids=choice["prompt_token_ids"].wholes(),
+            ids=choice["token_ids"].wholes(),
+            logprobs=logprobs["token_logprobs"].numbers(),
             top_logprobs=tuple(map(_by_token_id, tops)),
         )
 
     async def adapters(self, server: Server) -> set[str]:
         """Return the models that have a parent."""
-        models = (await server.get("/v1/models"))["data"]
-        return {model["id"] for model in models if model.get("parent")}
+        models = (await server.get("/v1/models"))["data"].items()
+        return {model["id"].text() for model in models if model["parent"].value}
 
     async def load(self, server: Server, adapter: str, folder: str) -> None:
         """Load the adapter under a fresh name, so vLLM cannot serve a stale one."""
@@ -171,13 +174,10 @@ class VLLMClient:
         return words
 
 
-def _by_token_id(logprobs: Any) -> dict[int, float]:
+def _by_token_id(logprobs: Json) -> dict[int, float]:
     """Parse log-probabilities by token that are named `token_id:<number>`."""
-    items = logprobs.items() if isinstance(logprobs, dict) else ()
-    pairs = [(str(name).partition(":")[2], value) for name, value in items]
-    numbers = [(int(number), value) for number, value in pairs if number.isdecimal()]
-    values = float_tuple([value for _, value in numbers])
-    return {token: value for (token, _), value in zip(numbers, values, strict=True)}
+    pairs = [(_TOKEN_ID.fullmatch(name), value) for name, value in logprobs.fields().items()]
+    return {int(match[1]): value.number() for match, value in pairs if match}
 
 
 @dataclass

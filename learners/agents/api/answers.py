@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.messages import find_thought
 from laconic.learners.interfaces import Usage
 
 _SHOWN = 300
@@ -28,8 +29,19 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """Wordings of servers for a conversation that is longer than the model's context."""
-_WITHHELD = frozenset(("content_filter", "tool_calls", "function_call"))
-"""Finish reasons without a text that are not the model's choice of silence."""
+_LASTING = re.compile(
+    r"\binsufficient[_ ]([a-z]+[_ ])?(quota|balance|credits?|funds)\b"
+    r"|\bexceeded_current_quota\w*|\bbilling_\w+|\bpayment_required\b"
+    r"|\b(account|organization|project|key)_\w*(deactivated|disabled|suspended|inactive)\b"
+    r"|\b(invalid|expired|revoked)_api_key\b|\bmodel_not_found\b",
+    re.IGNORECASE,
+)
+"""Codes of errors that last, whatever their status. Prose alone is no sign: some servers speak of
+quota and billing where a limit per minute is meant."""
+_IN_PLACE_OF_TEXT = ("refusal", "tool_calls", "function_call", "audio")
+"""Fields of a message with something that the server gives in place of a text."""
+_SHOWN_REASON = 40
+"""Number of characters of a finish reason that a warning shows."""
 _THOUGHT_FIELDS = ("thinking", "reasoning", "text", "summary")
 """Fields that may hold the text of a part of type `thinking` or `reasoning`."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -50,7 +62,7 @@ class Answer:
     """True if the conversation is longer than the model's context, so there is no text."""
     withheld: str = ""
     """Reason for an empty text that is not the model's choice of silence (`content_filter`,
-    `refusal`, `tool_calls`); else empty."""
+    `refusal`, `length`, or any word but `stop`); else empty."""
     usage: Usage = Usage()
     """Tokens and requests it took, without their price."""
 
@@ -90,21 +102,25 @@ def read(body: bytes, secret: str = "") -> Answer:
     if isinstance(content, list):
         text, thought = _read_parts(content)
         content = content if text is None else text
-    reason = reason if isinstance(reason, str) else None
-    withheld = "refusal" if message.get("refusal") else reason if reason in _WITHHELD else ""
+    reason = _clean(reason.strip().lower())[:_SHOWN_REASON] if isinstance(reason, str) else ""
+    withheld = next((name for name in _IN_PLACE_OF_TEXT if message.get(name)), "")
+    # A list of reasons would miss the words of the next server: only `stop` is a choice.
+    withheld = withheld or ("" if reason == "stop" else reason or "no finish reason")
     # A model that only thought may return no content, but then it returns a finish reason.
-    if content is None and (reason or withheld):
+    if content is None and withheld != "no finish reason":
         content = ""
     if not isinstance(content, str):
         raise UnusableAnswerError(f"no text in choices[0].message of {excerpt}", usage)
-    withheld = "" if content.strip() else withheld
     fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
     thought = thought or next((text for text in fields if isinstance(text, str)), "")
+    # A thought within the text is no reply yet.
+    said = content if thought else find_thought(content)[1]
+    withheld = "" if said.strip() else withheld
     return Answer(
         _clean(content),
-        stopped=reason in ("length", "content_filter") and not withheld,
+        stopped=reason == "length" or (reason == "content_filter" and not withheld),
         thought=_clean(thought),
-        withheld=withheld or "",
+        withheld=withheld,
         usage=replace(usage, withheld=int(bool(withheld))),
     )
 
@@ -113,6 +129,11 @@ def is_too_long(status: int, body: bytes) -> bool:
     """Return whether a server refused a conversation that is longer than the model's context."""
     text = body.decode("utf-8", "replace")
     return status in (400, 413, 422) and _TOO_LONG.search(text) is not None
+
+
+def is_lasting(body: bytes) -> bool:
+    """Return whether an error lasts, so that repeating the request cannot help."""
+    return _LASTING.search(body.decode("utf-8", "replace")) is not None
 
 
 def show(body: bytes, secret: str) -> str:

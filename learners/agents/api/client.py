@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,13 +27,15 @@ from laconic.learners import waiting
 from laconic.learners.agents.api.answers import (
     Answer,
     UnusableAnswerError,
+    is_lasting,
     is_too_long,
     read,
     show,
 )
-from laconic.learners.agents.api.settings import Endpoint
+from laconic.learners.agents.api.settings import REMEDIES, Endpoint
 from laconic.learners.errors import ServerError
 from laconic.learners.interfaces import Usage
+from laconic.learners.untrusted_answers import ENCODING, read_body
 
 Body = Mapping[str, Any]
 
@@ -65,6 +68,8 @@ class _Call:
     waits: bool = True
     """True if it waits to be sent, so that cancelling it loses no answer."""
     answer: Answer | None = None
+    refusal: str = ""
+    """Text of the server that refused the request as it is (status 400 or 422)."""
     problem: str = ""
     """Outcome of the last attempt, if it failed."""
 
@@ -157,6 +162,12 @@ class Client:
             f" {endpoint.model!r} and last returned {call.problem}. Check that the server runs, and"
             f" check {endpoint.config_group}.base_url (it usually ends in /v1),"
             f" {endpoint.config_group}.model and {endpoint.config_group}.api_key_env"
+            + "".join(
+                f". If the server does not take {name}, set"
+                f" {endpoint.config_group}.sampling.{REMEDIES[name]}"
+                for name in REMEDIES
+                if name in body and re.search(rf"\b{name}\b", call.refusal)
+            )
         )
 
 
@@ -185,34 +196,51 @@ def _http_client(endpoint: Endpoint) -> Any:
                 # The key of the moment alone, and nothing that the library finds by itself.
                 for name in ("authorization", "openai-organization", "openai-project"):
                     request.headers.pop(name, None)
+                request.headers.update(ENCODING)
                 if key := endpoint.key():
                     request.headers["authorization"] = f"Bearer {key}"
                 try:
                     # A limit of the library's would start anew with every piece of an answer.
                     async with asyncio.timeout(limits.timeout_seconds):
-                        response = await super().send(request, **options)
+                        response = await super().send(request, **{**options, "stream": True})
+                        try:
+                            content = await read_body(response)
+                        finally:
+                            await response.aclose()
+                except ServerError as error:
+                    # The library repeats requests that failed with such a status.
+                    call.fail(str(error))
+                    return httpx.Response(502, request=request)
                 except TimeoutError:
                     call.fail(f"no whole answer within {limits.timeout_seconds:g} seconds")
                     raise httpx.ReadTimeout(call.problem, request=request) from None
                 except httpx.RequestError as error:
                     call.fail(f"{type(error).__name__}: {error}")
                     raise
+            # The library reads the body from a whole response.
+            response = httpx.Response(
+                response.status_code, headers=response.headers, content=content, request=request
+            )
             if response.status_code == 200:
                 try:
-                    call.answer = read(response.content, key)
+                    call.answer = read(content, key)
                 except UnusableAnswerError as error:
                     call.usage += replace(error.usage, uncounted=0)
                     # The library repeats requests that failed with such a status.
                     response.status_code = 502
                     call.fail(str(error))
-            elif is_too_long(response.status_code, response.content):
+            elif is_too_long(response.status_code, content):
                 call.answer = Answer("", stopped=True, full=True)
             else:
                 after = response.headers.get("retry-after")
                 call.fail(
-                    f"HTTP {response.status_code}: {show(response.content, key)}"
+                    f"HTTP {response.status_code}: {show(content, key)}"
                     + (f" (Retry-After: {after!r})" if after else "")
                 )
+                if response.status_code in (400, 422):
+                    call.refusal = content.decode("utf-8", "replace")
+                if is_lasting(content):
+                    response.headers["x-should-retry"] = "false"
             return response
 
     return HttpClient(follow_redirects=False, timeout=None)

@@ -19,6 +19,14 @@ RESERVED_FIELDS = frozenset(
     ("model", "messages", "n", "seed", "stream", "temperature", "top_p", *get_args(LimitField))
 )
 """Request fields that have their own settings, or that users must not change."""
+REMEDIES = {
+    "max_tokens": "limit_field=max_completion_tokens",
+    "max_completion_tokens": "limit_field=max_tokens",
+    "temperature": "temperature=null",
+    "top_p": "top_p=null",
+    "seed": "seeded=false",
+}
+"""Setting of `agent.sampling` that sends a request without a field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ from laconic.learners.engines.client import (
     check_server,
     check_team,
     check_top_logprobs,
-    float_tuple,
-    int_tuple,
     launch_options,
 )
 from laconic.learners.errors import ServerError
@@ -101,11 +99,6 @@ def test_a_short_reply_without_the_whole_silence_word_is_refused(with_word):
     # A prompt without a silence word, such as that of the probe, is not ended by it.
     with pytest.raises(ServerError, match="stops at token 8"):
         check_completion(completion((7, 8)), PROMPT, "http://here", 10)
-
-
-def test_anything_but_a_list_of_numbers_is_parsed_as_empty_or_nan():
-    assert int_tuple(None) == () and int_tuple([1, "2", True, 3]) == (1, 3)
-    assert float_tuple("no") == () and math.isnan(float_tuple([None])[0])
 
 
 @pytest.mark.parametrize("top", [{}, {1: -1.0}, {99: -1.0} | {at: -9.0 for at in range(1, 20)}])

@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from laconic.learners.agents.api.answers import UnusableAnswerError, is_too_long, read, show
+from laconic.learners.agents.api.answers import (
+    UnusableAnswerError,
+    is_lasting,
+    is_too_long,
+    read,
+    show,
+)
 from laconic.learners.interfaces import Usage
 
 
@@ -125,8 +131,23 @@ def test_content_without_any_readable_part_is_no_answer(content):
         ({"content": "12", "tool_calls": [{}]}, "tool_calls", "", False),
         # The model itself chose silence.
         ({"content": ""}, "stop", "", False),
-        ({"content": None}, "length", "", True),
-        ({"content": ""}, ["stop"], "", False),
+        ({"content": ""}, "STOP", "", False),
+        ({"content": None, "refusal": None, "tool_calls": []}, "stop", "", False),
+        # Only the model ends with `stop`, and only where nothing stands in place of a text.
+        ({"content": None}, "length", "length", True),
+        ({"content": ""}, ["stop"], "no finish reason", False),
+        ({"content": ""}, None, "no finish reason", False),
+        ({"content": ""}, "error", "error", False),
+        ({"content": None}, "abort", "abort", False),
+        ({"content": ""}, "SAFETY", "safety", False),
+        ({"content": []}, "recitation", "recitation", False),
+        ({"content": " "}, "insufficient_system_resource", "insufficient_system_resource", False),
+        ({"content": None}, "new\x1bword", "new?word", False),
+        ({"content": None, "tool_calls": [{}]}, "stop", "tool_calls", False),
+        ({"content": "", "reasoning_content": "hm"}, "network_error", "network_error", False),
+        # A thought that was cut is no reply.
+        ({"content": "<think>3 x"}, "length", "length", True),
+        ({"content": "<silence>"}, "error", "", False),
     ],
 )
 def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
@@ -135,6 +156,26 @@ def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
     answer = read(completion(message=message, finish_reason=reason))
     assert (answer.withheld, answer.stopped) == (withheld, stopped)
     assert answer.usage.withheld == bool(withheld)
+
+
+@pytest.mark.parametrize(
+    ("body", "lasting"),
+    [
+        ('{"error": {"message": "no", "code": "insufficient_quota"}}', True),
+        ('{"error": {"type": "exceeded_current_quota_error"}}', True),
+        ('{"error": {"code": "billing_hard_limit_reached"}}', True),
+        ('{"error": {"message": "Insufficient Balance"}}', True),
+        ('[{"error": "insufficient_user_quota"}]', True),
+        ('{"error": {"code": "account_deactivated"}}', True),
+        ('{"error": {"code": "model_not_found"}}', True),
+        ('{"error": {"code": "rate_limit_exceeded", "type": "tokens"}}', False),
+        # A limit per minute, in the words of one server.
+        ('{"error": {"message": "You exceeded your quota, check plan and billing"}}', False),
+        ('{"error": {"code": "insufficient_system_resource"}}', False),
+    ],
+)
+def test_errors_that_last_are_told_from_those_that_pass(body, lasting):
+    assert is_lasting(body.encode()) is lasting
 
 
 def test_a_long_body_is_shown_in_part():

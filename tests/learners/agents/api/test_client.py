@@ -275,3 +275,40 @@ def test_a_lone_surrogate_is_replaced(fault_server, client):
     answer = ask(client())
     assert answer.text == "a?b"
     assert answer.usage == Usage(calls=1, uncounted=1)
+
+
+def test_an_error_that_lasts_is_not_repeated(fault_server, client, monkeypatch):
+    monkeypatch.setattr("laconic.learners.agents.api.client.is_lasting", lambda content: True)
+    fault_server.faults.extend(["429"] * 4)
+    with pytest.raises(ServerError, match="was asked once"):
+        ask(client())
+
+
+def test_a_body_without_end_is_not_read_to_its_end(fault_server, client, monkeypatch):
+    monkeypatch.setattr("laconic.learners.untrusted_answers.MAX_BYTES", 1000)
+    fault_server.faults.extend(["send " + "x" * 1001] * 4)
+    with pytest.raises(ServerError, match="asked 4 times.*a body of more than 1,000 bytes"):
+        ask(client())
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("max_tokens", "limit_field=max_completion_tokens"),
+        ("max_completion_tokens", "limit_field=max_tokens"),
+        ("temperature", "temperature=null"),
+        ("top_p", "top_p=null"),
+        ("seed", "seeded=false"),
+    ],
+)
+def test_a_field_that_a_server_refuses_is_named_with_its_setting(
+    fault_server, client, name, setting
+):
+    fault_server.faults.append(f"refuse Unsupported parameter: '{name}'")
+    with pytest.raises(ServerError, match=f"agent.sampling.{setting}"):
+        list(client().stream([{**bodies(1)[0], name: 1}]))
+    # A field that was not sent is not at fault.
+    fault_server.faults.append(f"refuse Unsupported parameter: '{name}'")
+    with pytest.raises(ServerError) as caught:
+        ask(client())
+    assert setting not in str(caught.value)
