@@ -64,6 +64,7 @@ EPISODE = Episode(
     {agent: (0.04, 0.0) for agent in AGENTS},
     2.0,
     True,
+    True,
     "solved",
     "team",
     "answer",
