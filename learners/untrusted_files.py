@@ -1,9 +1,10 @@
-"""Safe reading and writing of files in folders that others can write to.
+"""Safe reading and writing of files in folders that others can write to, and of servers' answers.
 
 A name in such a folder may be a link, a pipe, a device, a folder or an endless file. Files are
 opened without following links and without waiting. Only regular files are read, up to a size limit.
 Nothing is written through a name that another program created. JSON and YAML are refused if they
-are nested too deeply, and YAML if it has aliases: both could exhaust time or memory.
+are nested too deeply, and YAML if it has aliases: both could exhaust time or memory. Answers of
+servers are read up to a size limit too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import yaml
 
 from laconic.envs.errors import SettingError
+from laconic.learners.errors import ServerError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -31,6 +33,10 @@ MAX_ROWS = 2**30
 """Maximum bytes of a file of rows."""
 MAX_SETTINGS = 2**22
 """Maximum bytes of a file that is read as a whole: settings, a manifest, a status."""
+MAX_BYTES = 16 * 2**20
+"""Maximum bytes of a body; the longest replies with token ids take a tenth of it."""
+ENCODING = {"accept-encoding": "identity"}
+"""Header that asks for bodies as they are: a small compressed body may fill any memory."""
 MAX_DEPTH = 100
 """Maximum nesting depth of JSON and YAML."""
 
@@ -43,6 +49,23 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Mark = tuple[int, ...]
 """Inode, mode, size, and times of modification and change; differs after a file changes."""
+
+
+async def read_body(response: Any) -> bytes:
+    """Return the body of a streamed response of httpx.
+
+    Raises:
+        ServerError: it is larger than `MAX_BYTES`, or encoded although `ENCODING` was sent.
+    """
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding.lower() not in ("identity", ""):
+        raise ServerError(f"a body encoded as {encoding[:40]!r}, which was not asked for")
+    body = bytearray()
+    async for part in response.aiter_raw():
+        body += part
+        if len(body) > MAX_BYTES:
+            raise ServerError(f"a body of more than {MAX_BYTES:,} bytes")
+    return bytes(body)
 
 
 class UntrustedFileError(OSError):

@@ -22,9 +22,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from laconic.envs.dialogue.characters import ascii_alike
 from laconic.envs.dialogue.messages import Message
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.families.common.benchmark import ascii_alike
 
 Addressing = Literal["none", "names", "scopes"]
 Hearing = Mapping[str, tuple[str, ...]]

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from laconic.envs.checks import choice
+from laconic.envs.dialogue.characters import INVISIBLE
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
-from laconic.envs.families.common.benchmark import INVISIBLE
 from laconic.envs.task import Benchmark, Score, Task
 
 BEGIN, END = "<think>", "</think>"

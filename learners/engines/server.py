@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError, install
 from laconic.learners import waiting
+from laconic.learners.engines.answers import Json
 from laconic.learners.errors import ConnectionLostError, RequestRefusedError, ServerError
-from laconic.learners.untrusted_answers import ENCODING, Json, read_body
+from laconic.learners.untrusted_files import ENCODING, read_body
 
 T = TypeVar("T")
 

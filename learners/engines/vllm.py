@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from laconic.learners.engines.answers import Json
 from laconic.learners.engines.client import (
     Completion,
     LaunchOptions,
@@ -27,7 +28,6 @@ from laconic.learners.engines.served import ServedEngine
 from laconic.learners.engines.server import Server
 from laconic.learners.errors import RequestRefusedError, ServerError, UnknownAdapterError
 from laconic.learners.interfaces import Prompt
-from laconic.learners.untrusted_answers import Json
 
 _FULL_DISTRIBUTION = {
     "top_p": 1.0,

@@ -21,8 +21,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from laconic.envs.dialogue.characters import ascii_alike
 from laconic.envs.families.arithmetic.beside import changed_before, changed_behind, multiplied
-from laconic.envs.families.common.benchmark import ascii_alike
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import dedent, indent
 
+from laconic.envs.dialogue.characters import INVISIBLE, SPACES
 from laconic.envs.families.coding.syntax import (
     MAX_CODE,
     defined,
@@ -39,7 +40,6 @@ from laconic.envs.families.coding.syntax import (
     under,
     without_closing_names,
 )
-from laconic.envs.families.common.benchmark import INVISIBLE, SPACES
 
 _FENCE = "```"
 _OPENING = re.compile(r"`{3,}[ \t]*[\w+#.-]*")

@@ -24,7 +24,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from laconic.envs.families.common.benchmark import INVISIBLE, ascii_alike
+from laconic.envs.dialogue.characters import INVISIBLE, ascii_alike
 
 Verdict = Literal["yes", "no"]
 

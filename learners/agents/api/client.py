@@ -35,7 +35,7 @@ from laconic.learners.agents.api.answers import (
 from laconic.learners.agents.api.settings import REMEDIES, Endpoint
 from laconic.learners.errors import ServerError
 from laconic.learners.interfaces import Usage
-from laconic.learners.untrusted_answers import ENCODING, read_body
+from laconic.learners.untrusted_files import ENCODING, read_body
 
 Body = Mapping[str, Any]
 

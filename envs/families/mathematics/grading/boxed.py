@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from laconic.envs.families.common.benchmark import ascii_alike
+from laconic.envs.dialogue.characters import ascii_alike
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""

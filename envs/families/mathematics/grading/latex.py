@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from laconic.envs.families.common.benchmark import DASHES
+from laconic.envs.dialogue.characters import DASHES
 
 WORD, DROW = "\ue001", "\ue002"
 """Marks around words in a tidied answer."""

@@ -285,7 +285,7 @@ def test_an_error_that_lasts_is_not_repeated(fault_server, client, monkeypatch):
 
 
 def test_a_body_without_end_is_not_read_to_its_end(fault_server, client, monkeypatch):
-    monkeypatch.setattr("laconic.learners.untrusted_answers.MAX_BYTES", 1000)
+    monkeypatch.setattr("laconic.learners.untrusted_files.MAX_BYTES", 1000)
     fault_server.faults.extend(["send " + "x" * 1001] * 4)
     with pytest.raises(ServerError, match="asked 4 times.*a body of more than 1,000 bytes"):
         ask(client())

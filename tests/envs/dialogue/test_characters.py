@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.common.benchmark import DASHES, INVISIBLE, ascii_alike
+from laconic.envs.dialogue.characters import DASHES, INVISIBLE, ascii_alike
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""Safe reading of what servers send: bodies of a bounded size, and JSON by type.
+"""Reading of what servers send, by type.
 
-A server may be broken, hostile, or something else than it claims. `read_body` stops at `MAX_BYTES`,
-because no time limit bounds memory on a fast network. `Json` gives fields only as the type that is
-asked for, so a wrong answer is a `ServerError` in one line and no error of Python.
+A server may be broken, hostile, or something else than it claims. `Json` gives fields only as the
+type that is asked for, so a wrong answer is a `ServerError` in one line and no error of Python.
 """
 
 from __future__ import annotations
@@ -15,31 +14,10 @@ from typing import Any
 
 from laconic.learners.errors import ServerError
 
-MAX_BYTES = 16 * 2**20
-"""Maximum bytes of a body; the longest replies with token ids take a tenth of it."""
-ENCODING = {"accept-encoding": "identity"}
-"""Header that asks for bodies as they are: a small compressed body may fill any memory."""
 _MAX_WHOLE = 2**53
 """Size from which a whole number is taken for a mistake."""
 _SHOWN = 200
 """Number of characters of an answer that a message shows."""
-
-
-async def read_body(response: Any) -> bytes:
-    """Return the body of a streamed response of httpx.
-
-    Raises:
-        ServerError: it is larger than `MAX_BYTES`, or encoded although `ENCODING` was sent.
-    """
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding.lower() not in ("identity", ""):
-        raise ServerError(f"a body encoded as {encoding[:40]!r}, which was not asked for")
-    body = bytearray()
-    async for part in response.aiter_raw():
-        body += part
-        if len(body) > MAX_BYTES:
-            raise ServerError(f"a body of more than {MAX_BYTES:,} bytes")
-    return bytes(body)
 
 
 @dataclass(frozen=True, slots=True)

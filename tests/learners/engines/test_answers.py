@@ -9,11 +9,12 @@ import random
 import pytest
 
 from laconic.learners.agents.api.answers import Answer, UnusableAnswerError, read
+from laconic.learners.engines.answers import Json
 from laconic.learners.engines.client import Completion, ServerDescription
 from laconic.learners.engines.vllm import VLLMClient
 from laconic.learners.errors import ServerError
 from laconic.learners.interfaces import Prompt
-from laconic.learners.untrusted_answers import Json, read_body
+from laconic.learners.untrusted_files import read_body
 
 PROMPT = Prompt((1,), 3, (), 1.0, 0)
 LEAVES = (None, True, 0, -1, 10**400, -(10**400), 2.5, float("nan"), float("inf"), "", "x", "7")
