@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ from laconic.experiments.command_line.surroundings import (
     find_problem,
     replace_unprintable,
 )
+
+_OWN_CHOICES = re.compile(r"--config-[dp]|-c[dp]|\+{0,2}hydra\.searchpath")
+"""Beginning of an argument that names a folder of configs, whose classes are the user's own."""
+_PACKAGE = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?=[.,\]]|$)")
+"""First part of a dotted name, which a list of trusted packages may hold alone."""
 
 
 def main() -> None:
@@ -31,7 +38,7 @@ def main() -> None:
     elif program := _find(name):
         if problem := find_problem():
             sys.exit(f"error: {problem}")
-        _look_here()
+        _look_here(rest)
         sys.argv = [f"laconic {name}", *program.settings, *rest]
         try:
             start(program)
@@ -43,14 +50,27 @@ def main() -> None:
         sys.exit(_unknown(typed))
 
 
-def _look_here() -> None:
-    """Let a configuration name modules of the working folder, as `python -m` does.
+def _look_here(arguments: Sequence[str]) -> None:
+    """Let typed arguments name code of the working folder, as `python -m` does.
 
-    The folder comes last on the path, so its files cannot hide an installed package.
+    The folder comes last on the path, so its files cannot hide an installed package. Without such
+    an argument it stays off: a library may import what a downloaded file names, and the download
+    may lie here.
     """
     here = str(Path.cwd())
-    if here not in sys.path:
+    if here not in sys.path and any(map(_names_code, arguments)):
         sys.path.append(here)
+
+
+def _names_code(argument: str) -> bool:
+    """Return whether an argument names code that is not installed, or a folder of own choices."""
+    key, _, value = argument.partition("=")
+    if _OWN_CHOICES.match(key):
+        return True
+    if "_target_" not in argument and not key.endswith("trust"):
+        return False
+    packages = set(_PACKAGE.findall(value)) - {"__main__"}
+    return any(find_spec(package) is None for package in packages)
 
 
 def start(program: Program) -> None:

@@ -78,21 +78,63 @@ def test_the_version_is_printed(call):
     assert code == 0 and output.out.startswith("laconic 0.")
 
 
-def test_a_configuration_names_modules_of_the_present_folder_and_hides_none_installed(
-    call, monkeypatch, tmp_path
-):
+@pytest.fixture
+def own_module(monkeypatch, tmp_path):
+    """Write modules into the working folder; gives the path of modules after each start."""
     (tmp_path / "thing_of_my_own.py").write_text("here = True")
     (tmp_path / "json.py").write_text("raise ImportError('not this one')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
-    places = []
-    monkeypatch.setattr(
-        console, "start", lambda program: places.append(import_module("thing_of_my_own").here)
-    )
+    monkeypatch.delitem(sys.modules, "thing_of_my_own", raising=False)
+    paths = []
+    monkeypatch.setattr(console, "start", lambda program: paths.append([*sys.path]))
+    return paths
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "env._target_=thing_of_my_own.Game",
+        "+evaluation.after.longest._target_=thing_of_my_own.longest",
+        "+logger.mine={_target_: thing_of_my_own.Logger, every: 2}",
+        "learner._target_=torch.nn.Linear,thing_of_my_own.Learner",
+        "env._target_='thing_of_my_own.Game'",
+        "trust=[thing_of_my_own.]",
+        "compare.trust=[thing_of_my_own]",
+        "--config-dir=my_conf",
+        "-cd",
+        "hydra.searchpath=[file://my_conf]",
+    ],
+)
+def test_an_argument_names_code_of_the_present_folder_which_hides_none_installed(
+    call, monkeypatch, tmp_path, own_module, argument
+):
     monkeypatch.delitem(sys.modules, "json")
-    call("train")
-    assert places == [True] and import_module("json").loads("1") == 1
-    assert sys.path[-1] == str(tmp_path)
+    call("train", argument)
+    assert own_module[0][-1] == str(tmp_path)
+    assert import_module("thing_of_my_own").here and import_module("json").loads("1") == 1
+
+
+# A library may import what a downloaded file names, so the folder of downloads is not on the path.
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "agent.model=thing_of_my_own",
+        "env.source=thing_of_my_own.jsonl",
+        "optimizer._target_=torch.optim.SGD",
+        "~env",
+        "run=thing_of_my_own.1",
+        "trust=[]",
+        "-cn",
+        "learner._target_=__main__.Mine",
+        "+logger.mine={_target_: laconic.experiments.tracking.TensorBoard, name: mine}",
+    ],
+)
+def test_other_arguments_leave_the_present_folder_off_the_path(
+    call, tmp_path, own_module, argument
+):
+    call("train", argument)
+    assert str(tmp_path) not in own_module[0]
 
 
 def test_the_module_is_the_command(monkeypatch, capsys):
