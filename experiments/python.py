@@ -217,6 +217,9 @@ def _train_keys() -> frozenset[str]:
 
 def _text(key: str, value: Any) -> str:
     """Write a value in the syntax of Hydra's command line."""
+    if hasattr(value, "tolist"):
+        # Numbers and arrays of numpy, tensors and columns of tables hold plain values.
+        value = value.tolist()
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, str | Path):

@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
@@ -46,6 +48,32 @@ def test_settings_of_python_become_overrides_of_the_command_line():
     assert spelled({"learner": Mine}) == [f"learner._target_={Mine.__module__}.Mine"]
     with pytest.raises(SettingError, match="seed must be text, a number"):
         spelled({"seed": object()})
+
+
+def test_numbers_and_arrays_of_numpy_are_settings():
+    # 0.1 in float32 is 0.100000001490116...; 0.25 is exact.
+    assert spelled(
+        {
+            "seed": np.int64(3),
+            "steps": np.array(2),
+            "report": np.bool_(False),
+            "env.reward": {"price": np.float32(0.25), "weight": torch.tensor(1.5)},
+            "env.team": np.array([[1, 2], [3, 4]], dtype=np.uint8),
+            "optimizer.betas": [np.float64(0.9), np.float32(0.5)],
+            "env.name": np.array(["a", "b"]),
+        }
+    ) == [
+        "seed=3",
+        "train.steps=2",
+        "report=false",
+        "env.reward.price=0.25",
+        "env.reward.weight=1.5",
+        "env.team=[[1,2],[3,4]]",
+        "optimizer.betas=[0.9,0.5]",
+        "env.name=[a,b]",
+    ]
+    with pytest.raises(SettingError, match="seed must be text, a number"):
+        spelled({"seed": np.complex64(1)})
 
 
 def test_a_configuration_is_composed_as_on_the_command_line_and_a_typo_is_answered():
