@@ -15,7 +15,15 @@ from laconic.experiments.reporting.facts import facts_of_all, title
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.standing import counts, standing
-from laconic.experiments.reporting.sweep import Setting, Sweep, before, columns, rows
+from laconic.experiments.reporting.sweep import (
+    Setting,
+    Sweep,
+    before,
+    columns,
+    compared,
+    compared_columns,
+    rows,
+)
 from laconic.experiments.reporting.words import label
 
 if TYPE_CHECKING:
@@ -79,7 +87,10 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
         for make in (frontier, of_settings)
         if (picture := make(part, name if len(by_environment) > 1 else ""))
     ]
-    tables = [(name, columns(part), rows(part)) for name, part in by_environment.items()]
+    tables = [
+        (name, columns(part), rows(part), compared_columns(part), compared(part))
+        for name, part in by_environment.items()
+    ]
     about = facts_of_all(runs)
     facts = [folder.name, f"{len(runs)} runs", *counts(folder, runs)]
     facts += [f"{len(sweep.runs)} in the means", f"{len(sweep.settings)} settings"]

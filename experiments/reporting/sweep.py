@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laconic.experiments.reporting.pooled import pooled
+from laconic.experiments.reporting.pooled import Pairs, changed, pooled
 from laconic.experiments.reporting.records import Evaluation, Run, goal
 from laconic.experiments.reporting.standing import standing
-from laconic.experiments.reporting.words import label, level, share_of_before
+from laconic.experiments.reporting.words import change, label, level, share_of_before
 from laconic.learners.metrics import Interval
 
 _IN_TABLE = (
@@ -25,6 +25,7 @@ _IN_TABLE = (
     "silence_rate",
     "reward",
 )
+_COMPARED = ("tokens_said", "spoke_if_informed")
 APART = ("seed", "resume")
 """Keys that make no setting."""
 _PRICED = ("reward", "billed")
@@ -157,6 +158,39 @@ def rows(sweep: Sweep) -> list[tuple[str, ...]]:
     texts = [level(name, before(runs, name)).partition(" [")[0] for name in names]
     return [("before training", str(len(starts(runs))), *texts[:2], "", *texts[2:])] + [
         _row(setting, sweep.goal) for setting in sweep.settings
+    ]
+
+
+def compared(sweep: Sweep) -> list[tuple[str, ...]]:
+    """Return rows with the changes from the first setting to each other one, paired by seed.
+
+    Columns: setting, seeds that both have, main metric, tokens said, informed agents that spoke.
+    Empty for a single setting.
+    """
+    lines = []
+    for setting in sweep.settings[1:]:
+        pairs = seed_pairs(sweep.settings[0], setting)
+        first, second = [start for start, _ in pairs], [end for _, end in pairs]
+        figures = (
+            change(name, pooled(first, name), pooled(second, name), changed(pairs, name))
+            for name in (sweep.goal, *_COMPARED)
+        )
+        lines.append((setting.label, str(len(pairs)), *figures))
+    return lines
+
+
+def compared_columns(sweep: Sweep) -> tuple[str, ...]:
+    """Return the heads of `compared`."""
+    return ("setting", "seeds of both", *map(label, (sweep.goal, *_COMPARED)))
+
+
+def seed_pairs(first: Setting, second: Setting) -> Pairs:
+    """Return the evaluations after training of the seeds that two settings share."""
+    by_seed = {run.seed: run.after for run in first.runs}
+    return [
+        (start, run.after)
+        for run in second.runs
+        if run.after and (start := by_seed.get(run.seed)) is not None
     ]
 
 

@@ -199,3 +199,25 @@ def test_square_brackets_in_overrides_survive_the_terminal(tmp_path: Path, build
     console = Console(width=250, record=True, file=(tmp_path / "out").open("w"))
     write_report(tmp_path, console)
     assert "env.schedule=[/bold]" in console.export_text()
+
+
+def test_two_settings_are_compared_by_paired_outcomes(
+    tmp_path: Path, build_run: Any, write_rows: Any, report: Any
+) -> None:
+    tokens = {"0.0": {1: (10, 20, 30), 2: (12, 20, 34)}, "0.5": {1: (8, 17, 26), 3: (1, 1, 1)}}
+    for price, seeds in tokens.items():
+        for seed, told in seeds.items():
+            name = f"{price}-{seed}"
+            folder = build_run(tmp_path / name, price=float(price), seed=seed)
+            mean = sum(told) / 3
+            figure = {"mean": mean, "low": mean - 9, "high": mean + 9, "count": 3}
+            outcomes = {"tokens_said": {"sums": told, "counts": (1, 1, 1)}}
+            row = {"step": 60, "episodes": 3, "tasks": "same", "outcomes": outcomes}
+            row["intervals"] = {"tokens_said": figure}
+            write_rows(folder / "evaluations.jsonl", [row])
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    # Seed 1 alone has both: changes of -2, -3 and -4 tokens, t(2) / sqrt(3) = 2.48.
+    (line,) = sweep.compared(groups)
+    assert line[:2] == ("env.reward.price=0.5", "1")
+    assert line[3] == "−3.00 [−5.48, −0.52], −15 %"
+    assert "Change from the first setting" in report(tmp_path).text
