@@ -99,6 +99,7 @@ graders: .venv/installed  ## measure the graders on re-forms of real answers; wr
 
 # Both go on where they were stopped.
 mutants: .venv/installed  ## change 60 lines one at a time and list the changes that no test notices (2 hours at most)
+	$(BIN)/python tests/support/named_mutants.py
 	$(BIN)/python tests/support/mutation.py outputs/mutants
 
 faults: .venv/installed  ## kill servers, trainers and processes at 100 random moments and check what comes of it (30 minutes)

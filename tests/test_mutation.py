@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import mutation
+import named_mutants
 import pytest
 from mutants import Mutant, mutants_of
+from places import ROOT
 
 SOURCE = '''\
 @decorated(retries=3)
@@ -111,3 +113,14 @@ def test_links_and_files_that_are_tracked_are_copied(project: Path, tmp_path: Pa
     mutation.copy_tracked(copy, project)
     assert (copy / "src/laconic/learners").is_symlink()
     assert (copy / "learners/bill.py").exists() and not (copy / "untracked.py").exists()
+
+
+@pytest.mark.parametrize("mutant", named_mutants.MUTANTS, ids=lambda mutant: mutant.rule)
+def test_a_named_mutant_is_found_by_its_text(mutant: named_mutants.NamedMutant) -> None:
+    assert (ROOT / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    assert (ROOT / mutant.tests).exists() and mutant.new != mutant.old
+
+
+@pytest.mark.slow
+def test_the_tests_of_its_module_notice_every_named_mutant() -> None:
+    assert [mutant.rule for mutant in named_mutants.survivors()] == []

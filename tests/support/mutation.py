@@ -31,9 +31,12 @@ from mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCOPE = (
+    "learners/advantages/*.py",
+    "learners/rollout/**/*.py",
     "learners/training/*.py",
     "learners/algorithms/*.py",
     "learners/prices/*.py",
+    "extras/swarm/*.py",
     "envs/dialogue/*.py",
     # The graders.
     "envs/families/mathematics/grading/*.py",

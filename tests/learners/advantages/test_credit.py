@@ -233,3 +233,8 @@ def test_failing_is_not_charged_twice() -> None:
     assert charge_factor(late, 0) == 1.0
     with pytest.raises(SettingError, match="learner.charge_power=2"):
         charge_factor(late, 2)
+
+
+def test_an_unknown_verdict_passes_whatever_was_paid() -> None:
+    # Nothing says that the task was failed, so all of the price is charged.
+    assert pass_rate([replace(paid(False, 0.0), solved=None)]) == 1.0

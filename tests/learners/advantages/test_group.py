@@ -317,3 +317,17 @@ def test_a_pivot_is_one_sequence() -> None:
         match="^learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence",
     ):
         Advantages(center="median", leave_out_pivot=True, compare_by="episode")
+
+
+def test_leaving_one_out_is_divided_by_the_standard_deviation() -> None:
+    # Others than 0, 2, 4 have means 3, 2, 1: differences -3, 0, 3 over the std 2.
+    got = one_group([0.0, 2.0, 4.0], Advantages(center="leave_one_out", eps=1e-12))
+    assert got == pytest.approx([-1.5, 0.0, 1.5], rel=1e-9)
+
+
+def test_a_deviation_of_rounding_is_replaced_by_the_standard_deviation() -> None:
+    # Three of four returns differ by 5.6e-17, and so does their median distance from the median
+    # .3. The mean is .55, and the std sqrt((3 x .25^2 + .75^2) / 3) = .5: 1 / (.5 + .05).
+    returns = [0.3, 0.1 + 0.2, 0.3, 1.3]
+    got = one_group(returns, Advantages(center="median", scale="mad_or_std"))
+    assert got == pytest.approx([0.0, 0.0, 0.0, 1 / 0.55], abs=1e-9)

@@ -236,3 +236,17 @@ def test_the_learning_rate_falls_on_a_straight_line_and_survives_a_reload(speake
         each.load_state_dict({**each.state_dict(), "updates": 0})
         each.update([group])
         assert distance(before, policy) > 0
+
+
+def test_episodes_of_others_do_not_scale_an_update(speakers):
+    trained = learner(speakers, SGD, advantages=Advantages(scale="std", scale_over="batch"))
+    agents = len(speakers)
+    own = group_of(speakers, [(2.0,) * agents, (0.0,) * agents])
+    foreign = replace(group_of(speakers, [(90.0,) * agents, (-90.0,) * agents]), own=False)
+    trained.update([own, foreign])
+    (first, _) = trained.compared[0]
+    alone = learner(speakers, SGD, advantages=Advantages(scale="std", scale_over="batch"))
+    alone.update([own])
+    (same,) = alone.compared[0]
+    assert [each.advantage for each in first] == [each.advantage for each in same]
+    assert {round(abs(each.advantage), 1) for each in first} == {0.9}

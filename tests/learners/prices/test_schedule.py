@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.prices.schedule import Fixed, Price, Ramp
+from laconic.learners.prices.schedule import Fixed, PassRate, Price, Ramp
 
 
 @pytest.mark.parametrize("step", [0, 1, 1000])
@@ -48,3 +48,12 @@ def test_steps_are_counted_from_zero() -> None:
 def test_the_schedules_keep_the_protocol() -> None:
     assert isinstance(Fixed(), Price)
     assert isinstance(Ramp(), Price)
+
+
+def test_the_pass_rate_is_smoothed_by_the_weight_of_the_past() -> None:
+    schedule = PassRate(power=2.0, smoothing=0.8)
+    assert schedule.at(0, 0.5) == 0.0
+    for rate in (1.0, 0.5):
+        schedule.observe({"pass_rate": rate})
+    # .8 x 1 + .2 x .5 = .9; .5 x .9^2.
+    assert schedule.at(2, 0.5) == pytest.approx(0.405, rel=1e-12)

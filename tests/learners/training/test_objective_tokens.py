@@ -11,7 +11,7 @@ import torch
 from losses import AVERAGES, LN2, RATIOS, gradient, inputs
 
 from laconic.envs.errors import SettingError
-from laconic.learners.training.objective import LossInputs, Objective
+from laconic.learners.training.objective import LossInputs, Objective, mean_over_steps
 from laconic.learners.training.sequences import TokenSequence, collate
 
 ROOT22 = math.sqrt(2.2)
@@ -183,3 +183,11 @@ def test_a_batch_without_advantages_of_tokens_has_one_number_per_sequence() -> N
 def test_advantages_of_tokens_have_the_length_of_their_sequence() -> None:
     with pytest.raises(SettingError, match="one number for each of 3 tokens; got 2"):
         sequence(3, 1, 0.0, 1.0, 2.0)
+
+
+def test_the_extremes_of_an_update_are_those_of_its_steps() -> None:
+    rows = [{"mismatch_max": 0.1, "ratio_max": 1.2, "ratio_min": 0.9, "loss": 1.0}]
+    rows.append({"mismatch_max": 0.5, "ratio_max": 1.1, "ratio_min": 0.7, "loss": 2.0})
+    reduced = mean_over_steps(rows)
+    assert (reduced["mismatch_max"], reduced["ratio_max"], reduced["ratio_min"]) == (0.5, 1.2, 0.7)
+    assert reduced["loss"] == 1.5

@@ -323,3 +323,12 @@ def test_forward_passes_hold_what_fits_and_is_of_like_length():
         [40],
     ]
     assert microbatches([], 24) == []
+
+
+def test_the_return_of_an_episode_holds_the_rounds_before_the_agent_spoke() -> None:
+    # The solver is paid .5 before it is asked, and answers in round 1 for 1 more.
+    late = replace(episode(1.0), turns=episode(1.0).turns[2:])
+    late = replace(late, rewards={**late.rewards, "solver_0": (0.5, 1.0)})
+    group = Group(task="t", episodes=(late, late))
+    solver = sequences_of(group, credit=own, advantages=CENTRED)[1]
+    assert (solver.agent, solver.return_to_go) == ("solver_0", 1.5)

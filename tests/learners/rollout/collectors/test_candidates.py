@@ -11,7 +11,7 @@ from laconic.learners.advantages.credit import own
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Reply, Request
-from laconic.learners.rollout.collectors.candidates import Candidates
+from laconic.learners.rollout.collectors.candidates import Candidates, _TreeNode
 from laconic.learners.rollout.play import Start
 from laconic.learners.training.sequences import sequences_of
 
@@ -179,3 +179,27 @@ def test_equal_seeds_give_equal_trees(make_env, make_policy):
 def test_candidates_take_no_credit_with_replays_of_its_own(credit):
     with pytest.raises(SettingError, match=f"choose learner.credit=own.*got '{credit}'"):
         Candidates(credit)
+
+
+@pytest.mark.parametrize(("power", "chosen"), [(0.0, "short"), (2.0, "long")])
+def test_the_best_candidate_pays_the_charge_factor(power, chosen):
+    # Graded pay of .5, .1, 0 and 0: the pass rate is .15, so w = 1, or .0225 at power 2. The long
+    # one earns .5 at a cost of .6, the short one .1 at .05: -.1 and .05, or .4865 and .0989.
+    def played(message: str, pay: float, cost: float, solved: bool) -> Episode:
+        return Episode(
+            "t",
+            (Turn("x_0", 0, message, (5,), (6, 7), (-0.5, -0.5)),),
+            {"x_0": (pay - cost,)},
+            solved=solved,
+            task_rewards={"x_0": (pay,)},
+            bills={"x_0": (cost,)},
+            common=True,
+            graded=True,
+        )
+
+    first = played("long", 0.5, 0.6, False)
+    others = [played("short", 0.1, 0.05, False), played("", 0.0, 0.0, False)]
+    others.append(played("", 0.0, 0.0, False))
+    node = _TreeNode(Start(0, "t"), first, 0, [("x_0", episode) for episode in others])
+    replies = node.best(own, power).replies
+    assert [reply.message for reply in replies.values()] == [chosen]
