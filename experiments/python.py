@@ -42,6 +42,7 @@ from laconic.experiments.run_folder.foreign import read_config
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts, transcript
 from laconic.experiments.session.splits import tasks_of
+from laconic.learners.agents.first_encoding import panics_raised
 from laconic.learners.commands import quoted
 from laconic.learners.rollout.play import Start
 from laconic.learners.rollout.play import play as play_episodes
@@ -86,7 +87,8 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     path = path.expanduser()
     with _errors_in_python(), _hydra_job("train", accepted, path.absolute()) as cfg:
         try:
-            main(cfg)
+            with panics_raised():
+                main(cfg)
         except KeyboardInterrupt:
             print("interrupted")
     return Run(path.absolute(), trusted=True)

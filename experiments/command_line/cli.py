@@ -47,6 +47,7 @@ from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.targets import accept_hidden, settle
+from laconic.learners.agents.first_encoding import panics_raised
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -214,7 +215,8 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         notes = settle(cfg, overrides)
         for note in notes if launcher.rank() == 0 else ():
             _say(note)
-        result = main(cfg)
+        with panics_raised():
+            result = main(cfg)
     except Exception as error:
         message = None if with_traceback else describe(error)
         if message is None or sweep or not _removed(folder):

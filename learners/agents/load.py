@@ -23,9 +23,11 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.utils.hub import cached_file
 from transformers.utils.peft_utils import find_adapter_config_file
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.first_encoding import find_fault, panics_raised
 from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
 from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.gguf import fresh_copy, set_padding, split_name
@@ -52,10 +54,10 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
         revision: branch, tag or commit on the hub; None: its main branch.
 
     Raises:
-        SettingError: there is no tokenizer, or it is not a fast one.
+        SettingError: there is no tokenizer, it is not a fast one, or it cannot encode a short text.
     """
     settings = _drop_none(revision=revision)
-    tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name, **settings)
+    tokenizer: PreTrainedTokenizerBase = _load(_build_tokenizer, name, **settings)
     if name.endswith(GGUF):
         set_padding(tokenizer)
     if not len(tokenizer):
@@ -69,6 +71,28 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
             " text; use a model with a fast tokenizer"
         )
     return tokenizer
+
+
+def _build_tokenizer(name: str, **settings: Any) -> PreTrainedTokenizerBase:
+    """Load a tokenizer, unless its file makes too much of a short text.
+
+    Its rules already run while it is loaded, on the tokens that are added.
+    """
+    file = None
+    if "gguf_file" not in settings:
+        missing = {"_raise_exceptions_for_missing_entries": False}
+        file = cached_file(name, "tokenizer.json", **missing, **_where(settings))
+    if file and (fault := find_fault(Path(file))):
+        raise SettingError(
+            f"tokenizer.json of agent.model={name!r} {fault}; give a model with another tokenizer"
+        )
+    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, **settings)
+    return tokenizer
+
+
+def _where(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `from_pretrained` that say where files are looked for."""
+    return {key: settings[key] for key in ("revision", "local_files_only") if key in settings}
 
 
 def load_model(
@@ -203,7 +227,7 @@ def check_without_code(name: str, **settings: Any) -> None:
     """
     if "gguf_file" in settings:
         return
-    where = {key: settings[key] for key in ("revision", "local_files_only") if key in settings}
+    where = _where(settings)
     if find_adapter_config_file(name, **where):
         raise SettingError(
             f"agent.model={name!r} holds an adapter_config.json: expected a whole model; load an"
@@ -288,7 +312,8 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     try:
         # Code that comes with a model is never run, and the user is not asked about it.
         source, gguf = split_name(str(Path(name).expanduser()) if is_path(name) else name)
-        return loader(source, trust_remote_code=False, **gguf, **settings)
+        with panics_raised():
+            return loader(source, trust_remote_code=False, **gguf, **settings)
     except SettingError:
         raise
     except Exception as error:  # Damaged files can raise any type of error.

@@ -1,0 +1,82 @@
+"""A tokenizer of a stranger that makes too much of a short text is refused in one line."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents import first_encoding
+from laconic.learners.agents.first_encoding import TEXT, find_fault, panics_raised
+from laconic.learners.agents.load import load_tokenizer
+
+
+def hundredfold(times: int) -> normalizers.Normalizer:
+    return normalizers.Sequence([normalizers.Replace("e", "e" * 100)] * times)
+
+
+def written(folder: Path, **parts) -> Path:
+    """Write a tokenizer of single characters with further parts."""
+    characters = {chr(code): code - 32 for code in range(32, 127)}
+    tokenizer = Tokenizer(models.BPE(vocab=characters, merges=[]))
+    for name, part in parts.items():
+        setattr(tokenizer, name, part)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder / "tokenizer.json"
+
+
+def split(pattern: str) -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Split(Regex(pattern), "isolated")
+
+
+# 48 e become 48 * 100^4 = 4.8 * 10^9 bytes, or 480,000 after two rules: both orders and the words
+# make some 960,000 tokens of 10,600 characters.
+FAULTS = {
+    "gigabytes": ({"normalizer": hundredfold(4)}, "takes more than 2 GiB"),
+    "many tokens": ({"normalizer": hundredfold(2)}, r"makes [\d,]+ tokens of [\d,]+ characters"),
+    "a pattern at an end": ({"pre_tokenizer": split("(a+)+$")}, "cannot encode a short text"),
+    "a pattern before a y": ({"pre_tokenizer": split("(x|x)*y")}, "cannot encode a short text"),
+    "a pattern of digits": ({"pre_tokenizer": split(r"(\d*)*!")}, "cannot encode a short text"),
+    "a slow rule": (
+        {"normalizer": normalizers.Replace(Regex("( |  )*z"), "")},
+        "cannot encode a short text",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "said"), FAULTS.values(), ids=FAULTS)
+def test_a_tokenizer_that_makes_too_much_of_a_text_is_refused(saved, parts, said):
+    written(saved, **parts)
+    with pytest.raises(SettingError, match=f"tokenizer.json of agent.model=.* {said}") as refusal:
+        load_tokenizer(str(saved))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_tokenizer_is_encoded_once_for_all_copies_of_its_file(saved, tmp_path, monkeypatch):
+    assert find_fault(saved / "tokenizer.json") is None
+    shutil.copy(saved / "tokenizer.json", tmp_path / "copy.json")
+    monkeypatch.setattr(first_encoding.sys, "executable", "/no/such/program")
+    assert find_fault(tmp_path / "copy.json") is None
+
+
+def test_time_is_limited(tmp_path, monkeypatch):
+    program = tmp_path / "program.py"
+    text = Path(first_encoding.__file__).read_text()
+    text = text.replace("MAX_SECONDS = 20", "MAX_SECONDS = 1")
+    program.write_text(text.replace("tokenizer.encode(TEXT).ids", "[0 for _ in iter(int, 1)]"))
+    monkeypatch.setattr(first_encoding, "__file__", str(program))
+    began = time.monotonic()
+    assert "takes more than" in find_fault(written(tmp_path, normalizer=normalizers.Lowercase()))
+    assert time.monotonic() - began < 30
+
+
+def test_a_panic_is_a_setting_error(tmp_path):
+    file = written(tmp_path, pre_tokenizer=split("(a+)+$"))
+    with pytest.raises(SettingError, match="agent.model stop a library: Onig"), panics_raised():
+        Tokenizer.from_file(str(file)).encode(TEXT)
+    with pytest.raises(KeyboardInterrupt), panics_raised():
+        raise KeyboardInterrupt
