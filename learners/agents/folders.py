@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from laconic.envs.errors import SettingError
+from laconic.learners.untrusted_files import parse_json
 
 ONE = ("config.json", "adapter_config.json")
 """Config files; a folder with one of them is one policy."""
@@ -22,6 +23,10 @@ GGUF = ".gguf"
 """Ending of the name of a file of llama.cpp."""
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.tiktoken", "tekken.json")
 """Files of which a tokenizer has at least one."""
+_READ = (".json", ".safetensors", ".bin", ".model")
+"""Endings of the files that libraries read from the folder of a model."""
+_POINTER = b"version https://git-lfs.github.com/spec/"
+"""Beginning of the text that a clone without Git LFS holds in place of a large file."""
 
 
 def is_path(name: str) -> bool:
@@ -45,7 +50,7 @@ def check_one(name: str) -> None:
             f"agent.model={name!r} {problem}; expected a folder written by save_pretrained, a run"
             " folder, or the name of a causal language model on the hub"
         )
-    _check_tokenizer(path, name)
+    _check_files(path, name)
 
 
 def check_model(name: str) -> None:
@@ -56,8 +61,13 @@ def check_model(name: str) -> None:
     """
     if agents := agent_folders(name):
         for folder in agents.values():
-            _check_tokenizer(Path(folder), folder)
-    elif not agent_folders(name, "adapter_config.json") and not _is_adapter(name):
+            _check_files(Path(folder), folder)
+    elif adapters := agent_folders(name, "adapter_config.json"):
+        for folder in adapters.values():
+            _check_content(Path(folder), folder)
+    elif _is_adapter(name):
+        _check_content(Path(name).expanduser(), name)
+    else:
         check_one(name)
 
 
@@ -157,12 +167,49 @@ def _policies(folder: Path) -> set[str]:
     }
 
 
-def _check_tokenizer(folder: Path, name: str) -> None:
+def _check_files(folder: Path, name: str) -> None:
+    _check_content(folder, name)
     if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
         raise SettingError(
             f"agent.model={name!r} has no tokenizer: expected tokenizer.json beside config.json."
             " Save it there with tokenizer.save_pretrained(<folder>)"
         )
+
+
+def _check_content(folder: Path, name: str) -> None:
+    """Refuse devices, pipes, pointers of Git LFS, and shards outside of the folder."""
+    for file in sorted(path for ending in _READ for path in folder.glob(f"*{ending}")):
+        if not file.is_file():
+            raise SettingError(
+                f"agent.model={name!r}: {file.name} is no file; save the model again"
+            )
+        with file.open("rb") as content:
+            pointer = content.read(len(_POINTER)) == _POINTER
+        if pointer:
+            raise SettingError(
+                f"agent.model={name!r}: {file.name} is a pointer of Git LFS, not the file itself;"
+                f" run `git lfs pull` in the clone, or download {file.name}"
+            )
+        if file.name.endswith(".index.json"):
+            _check_shards(file, name)
+
+
+def _check_shards(file: Path, name: str) -> None:
+    """Refuse an index whose shards lie elsewhere: any file of the user could be read by it."""
+    try:
+        index = parse_json(file.read_bytes())
+        shards = {str(shard) for shard in index["weight_map"].values()}
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise SettingError(
+            f"agent.model={name!r}: {file.name} is no index of shards ({error}); save the model"
+            " again with save_pretrained(<folder>)"
+        ) from error
+    for shard in sorted(shards):
+        if Path(shard).name != shard or shard == "..":
+            raise SettingError(
+                f"agent.model={name!r}: {file.name} names {shard[:80]!r}, expected files of its"
+                " own folder; save the model again with save_pretrained(<folder>)"
+            )
 
 
 def _is_adapter(name: str) -> bool:

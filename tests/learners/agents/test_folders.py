@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -111,3 +112,53 @@ def test_files_have_the_permissions_of_the_umask(tmp_path, umask, mode):
         os.umask(before)
     modes = [path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()]
     assert modes == [mode] * 2
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2\nsize 12345\n"
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors", "x.bin"])
+@pytest.mark.parametrize("kind", ["model", "adapter", "team", "team of adapters"])
+def test_a_pointer_of_git_lfs_is_named_with_its_remedy(tmp_path, kind, file):
+    folder = tmp_path / "solver_0" if "team" in kind else tmp_path
+    folder.mkdir(exist_ok=True)
+    adapter = "adapter" in kind
+    names = ("adapter_config.json",) if adapter else ("config.json", "tokenizer.json")
+    for name in names:
+        (folder / name).write_text("{}")
+    check_model(str(tmp_path))
+    file = f"adapter_{file}" if adapter else file
+    (folder / file).write_text(POINTER)
+    with pytest.raises(SettingError, match=f"{file} is a pointer of Git LFS.*git lfs pull"):
+        check_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("shard", ["../other.safetensors", "/etc/passwd", "a/b.safetensors", ".."])
+def test_shards_lie_in_the_folder_of_the_model(tmp_path, shard):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_text("{}")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "model-1.safetensors"}}))
+    check_model(str(tmp_path))
+    index.write_text(json.dumps({"weight_map": {"a": "model-1.safetensors", "b": shard}}))
+    with pytest.raises(SettingError, match="expected files of its own folder"):
+        check_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "{}", '{"weight_map": []}', "[" * 99999])
+def test_an_index_that_names_no_shards_is_refused(tmp_path, content):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "pytorch_model.bin.index.json").write_text(content)
+    with pytest.raises(SettingError, match="is no index of shards"):
+        check_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("file", ["tokenizer.json", "generation_config.json", "model.safetensors"])
+def test_a_device_in_place_of_a_file_is_not_read(tmp_path, file):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / file).unlink(missing_ok=True)
+    (tmp_path / file).symlink_to("/dev/zero")
+    with pytest.raises(SettingError, match=f"{file} is no file"):
+        check_model(str(tmp_path))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 
 import pytest
 import torch
@@ -17,7 +20,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents import folders
 from laconic.learners.agents.folders import agent_folders, folder_name
 from laconic.learners.agents.hf import HFTeam
-from laconic.learners.agents.load import count_parameters, load_model
+from laconic.learners.agents.load import count_parameters, load_model, load_tokenizer
 
 
 def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):
@@ -230,3 +233,34 @@ def test_an_adapter_beside_a_model_is_not_given_to_a_library(saved, tmp_path, mo
     with pytest.raises(SettingError, match=r"holds an adapter_config\.json"):
         load_model(str(folder), "float32", "cpu")
     assert "megatron" not in sys.modules
+
+
+class Call:
+    """Calls a function when it is read from a pickle."""
+
+    def __reduce__(self):
+        return os.mkdir, ("theirs",)
+
+
+@pytest.mark.parametrize("how", ["auto_map", "tokenizer", "custom_generate", "pickle"])
+def test_code_in_the_folder_of_a_model_is_not_run(saved, tmp_path, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    code = "import os\nos.mkdir('theirs')\nclass Theirs: pass\ndef generate(*_, **__): pass\n"
+    (saved / "custom_generate").mkdir()
+    for file in ("theirs.py", "custom_generate/generate.py"):
+        (saved / file).write_text(code)
+    config = json.loads((saved / "config.json").read_text())
+    if how == "auto_map":
+        names = {"AutoConfig": "theirs.Theirs", "AutoModelForCausalLM": "theirs.Theirs"}
+        config |= {"model_type": "theirs", "auto_map": names}
+    if how == "tokenizer":
+        theirs = {"tokenizer_class": "Theirs", "auto_map": {"AutoTokenizer": ["theirs.Theirs"] * 2}}
+        (saved / "tokenizer_config.json").write_text(json.dumps(theirs))
+    if how == "pickle":
+        (saved / "model.safetensors").unlink()
+        torch.save({"a": Call()}, saved / "pytorch_model.bin")
+    (saved / "config.json").write_text(json.dumps(config))
+    for load in (load_tokenizer, partial(load_model, dtype="float32", device="cpu")):
+        with suppress(SettingError):
+            load(str(saved))
+    assert not (tmp_path / "theirs").exists()

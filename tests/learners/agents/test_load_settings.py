@@ -34,6 +34,13 @@ def test_a_revision_reaches_all_that_is_read_from_the_hub(monkeypatch):
     monkeypatch.setattr(load.AutoTokenizer, "from_pretrained", loader)
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", loader)
     monkeypatch.setattr(load.AutoConfig, "from_pretrained", loader)
+    monkeypatch.setattr(load.PreTrainedConfig, "get_config_dict", loader)
+    for finder in ("cached_file", "find_adapter_config_file"):
+        monkeypatch.setattr(
+            load,
+            finder,
+            lambda name, *_, **settings: calls.append((name, settings.get("revision"))),
+        )
     monkeypatch.setattr("huggingface_hub.snapshot_download", loader)
     for revision in ("v2", None):
         folders.download_policies.cache_clear()
@@ -72,11 +79,15 @@ def test_without_the_package_it_is_said_what_to_install(saved, monkeypatch):
 def test_a_packed_model_is_loaded_where_it_stays_and_moved_nowhere(saved, monkeypatch, kind, field):
     monkeypatch.setattr(sampling, "find_spec", lambda name: object())
     arguments = {}
-    packed = SimpleNamespace(to=lambda place: pytest.fail("moved"))
+    packed = SimpleNamespace(
+        to=lambda place: pytest.fail("moved"),
+        config=SimpleNamespace(architectures=None),
+        named_parameters=list,
+    )
 
     def loader(name, **settings):
         arguments.update(settings)
-        return packed
+        return packed, {"missing_keys": [], "unexpected_keys": []}
 
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", loader)
     result = load.load_model(str(saved), "bfloat16", "cpu", quantization=kind)
