@@ -29,14 +29,14 @@ from laconic.experiments.command_line.arguments import Argument, read_arguments,
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.facts import facts, title
-from laconic.experiments.reporting.pooled import changed
+from laconic.experiments.reporting.losses import compared, losses
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.reporting.words import label, level
 from laconic.experiments.run_folder.folder import flatten, read_rows
-from laconic.experiments.session.rules import Rules, context_of, price_sentence
-from laconic.learners.metrics import Interval
+from laconic.experiments.session.rules import Rules, context_of
+from laconic.experiments.session.stakes import charging_of, price_sentence
 
 LEAST_TOLD = 0.05
 """Change of a share that an evaluation should be able to tell."""
@@ -73,13 +73,14 @@ def diagnose(run: Run) -> Diagnosis:
     if "no_contrast" in holding and (alike := equal_episodes(run.folder)):
         wrong.append(alike)
     settings = flatten(dict(run.settings))
-    repeated = {" ".join(warning.split()) for warning in recorded}
+    lost = losses(run, run.after).values()
+    repeated = {" ".join(warning.split()) for warning in (*recorded, *lost)}
     # Warnings of other parts than the rules, such as loggers.
     others = [f"the run warned: {x}" for x in run.warnings if " ".join(x.split()) not in repeated]
     return Diagnosis(
         tuple(
             _with_values(each, settings)
-            for each in [*_state(run), *_not_finite(run), *_worse(run), *wrong]
+            for each in [*_state(run), *_not_finite(run), *lost, *wrong]
         ),
         tuple(warnings[name] for name in warnings if name not in holding),
         tuple(_with_values(each, settings) for each in [*_too_small(run), *others, *_missing(run)]),
@@ -150,31 +151,10 @@ def _not_finite(run: Run) -> Iterator[str]:
         )
 
 
-def _worse(run: Run) -> Iterator[str]:
-    """Yield a sentence if the team is worse than before training, and the price may be why."""
-    name, ends, change = _compared(run)
-    if ends is None or change is None or not change.high < 0:
-        return
-    words = f"{label(name)} went from {level(name, ends[0])} to {level(name, ends[1])}"
-    said = [entry and entry.figure("tokens_said") for entry in (run.before, run.after)]
-    _, prices = run.series("train/price")
-    if said[0] and said[1] and said[1].mean < said[0].mean and prices and prices[-1] > 0:
-        yield (
-            f"{words}, while tokens said went from {said[0].mean:.0f} to {said[1].mean:.0f} at a"
-            f" price of {prices[-1]:.3g}: the price is above what the pass rate can pay. Try a"
-            " lower env.reward.price, a higher learner.charge_power, or a price that rises slowly"
-            " (learner/price=ramp)"
-        )
-    else:
-        yield (
-            f"{words}, so the team is worse than before training. Try a lower optimizer.lr or a"
-            " learner.objective.beta above 0"
-        )
-
-
 def _too_small(run: Run) -> Iterator[str]:
     """Yield a sentence if the evaluations cannot tell a change of the main metric."""
-    name, ends, change = _compared(run)
+    name = goal([run])
+    ends, change = compared(run, name, run.after)
     if ends is None or change is None:
         yield "there is no evaluation both before and after training, so no change can be told"
         return
@@ -189,25 +169,15 @@ def _too_small(run: Run) -> Iterator[str]:
         )
 
 
-def _compared(run: Run) -> tuple[str, tuple[Interval, Interval] | None, Interval | None]:
-    """Return the main metric, its levels before and after training, and its change.
-
-    Levels and change are None without both evaluations.
-    """
-    name = goal([run])
-    before = run.before.figure(name) if run.before else None
-    after = run.after.figure(name) if run.after else None
-    if not run.before or not run.after or before is None or after is None:
-        return name, None, None
-    return name, (before, after), changed([(run.before, run.after)], name)
-
-
 def _price(run: Run) -> Iterator[str]:
-    """Yield the sentence on the cost of an episode, where a solved task earns 1."""
-    after = run.after.intervals if run.after else {}
-    if {"billed", "task_reward", "accuracy"} <= set(after) and goal([run]) == "accuracy":
-        means = {name: interval.mean for name, interval in after.items()}
-        yield from filter(None, [price_sentence(means, context_of(run.settings), 1.0)])
+    """Yield the sentence on what the last recorded evaluation cost and earned."""
+    rows = [row for row in run.metrics.values() if "eval/agent_charge" in row]
+    # Only the row before training says what silence earns.
+    figures = (
+        {name: value for row in (rows[0], rows[-1]) for name, value in row.items()} if rows else {}
+    )
+    means = {name.removeprefix("eval/"): value for name, value in figures.items()}
+    yield from filter(None, [price_sentence(means, charging_of(run.settings))])
 
 
 def _missing(run: Run) -> Iterator[str]:

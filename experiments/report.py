@@ -32,7 +32,7 @@ from laconic.experiments.reporting.words import text_table
 
 PAGE = "report.html"
 PICTURES = "report"
-_PRINTED = 5
+_PRINTED = 6
 """Number of printed columns of a sweep's table."""
 _WIDE, _NARROW = 116, 100
 """Minimum widths to print changes with intervals, and to print levels on one line."""

@@ -34,7 +34,7 @@ from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
 from laconic.experiments.session.preparation import common_folder, prepare
 from laconic.experiments.session.progress import Progress
-from laconic.experiments.session.rules import context_of, price_sentence
+from laconic.experiments.session.stakes import charging_of, price_sentence
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
@@ -144,7 +144,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
             for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)
                 display.note(warning)
-            if run.step == 0 and (sentence := price_sentence_of(run, row)):
+            if run.step == 0 and not imitates and (sentence := price_sentence_of(run, row)):
                 display.note(sentence)
             if run.step == run.total < run.cfg.train.steps:
                 display.total_steps = run.total
@@ -163,8 +163,7 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
     }
-    most = float((run.evaluation[0].metadata or {}).get("max_reward", 1.0))
-    return price_sentence(figures, context_of(run.cfg), most)
+    return price_sentence(figures, charging_of(run.cfg))
 
 
 def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:

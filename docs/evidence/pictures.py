@@ -136,8 +136,23 @@ def mean_place(evaluations: Sequence[Mapping[str, float]]) -> Place:
     return place({name: over_seeds([row[name] for row in evaluations]) for name in names})
 
 
-def small_team(start: str) -> tuple[Place, Place]:
-    """Return the quickstart's team before and after training under the default price."""
+def spoken(*ends: Sequence[float]) -> str:
+    """Return how often informed agents speak before and after training, means over seeds."""
+    before, after = (f"{100 * sum(end) / len(end):.0f}" for end in ends)
+    return f"informed speak {before} to {after} %"
+
+
+def spoken_of_runs(*ends: Sequence[str]) -> str:
+    """Return the same from the rows of evaluations."""
+    name = "spoke_if_informed"
+    return spoken(*([intervals(run)[name]["mean"] for run in end] for end in ends))
+
+
+def small_team(start: str) -> tuple[Place, Place, str]:
+    """Return the quickstart's team before and after training under the default price.
+
+    The last text is how often its informed agents speak.
+    """
     rows: list[Row] = [
         row
         for row in read("price/runs")
@@ -147,7 +162,8 @@ def small_team(start: str) -> tuple[Place, Place]:
         name: {"mean": value, "low": np.nan, "high": np.nan}
         for name, value in rows[0]["before"].items()
     }
-    return place(before), mean_place([row["after"] for row in rows])
+    speech = ([row[when]["spoke_if_informed"] for row in rows] for when in ("before", "after"))
+    return place(before), mean_place([row["after"] for row in rows]), spoken(*speech)
 
 
 def mean_of_runs(*evaluations: str) -> Place:
@@ -161,22 +177,25 @@ def before_and_after(axes: Axes) -> None:
     level_1 = [f"gsm8k_level1/default_{seed}_evaluation" for seed in (1, 2, 3)]
     starts = [f"gsm8k_harder/default_start_{seed}_evaluation" for seed in range(3)]
     trained = [f"gsm8k_harder/default_{seed}_evaluation" for seed in range(3)]
-    pretrained = place(intervals("gsm8k_level1/default_start_evaluation")), mean_of_runs(*level_1)
-    harder = mean_of_runs(*starts), mean_of_runs(*trained)
+    start = "gsm8k_level1/default_start_evaluation"
+    speech = spoken_of_runs([start], level_1), spoken_of_runs(starts, trained)
+    pretrained = place(intervals(start)), mean_of_runs(*level_1), speech[0]
+    harder = mean_of_runs(*starts), mean_of_runs(*trained), speech[1]
     arrows = {
-        "small policy": (small_team("strong"), (79, 101), "o"),
+        "small policy": (small_team("strong"), (79, 102), "o"),
         "SmolLM2": (pretrained, (80, 89), "s"),
-        "SmolLM2,\nharder tasks": (harder, (92, 35), "D"),
-        "small policy,\nweak start": (small_team("weak"), (92, 51), "^"),
+        "SmolLM2, harder tasks": (harder, (94, 35), "D"),
+        "small policy, weak start": (small_team("weak"), (92, 51), "^"),
     }
     text: Any = {"fontsize": READ_ON_A_PHONE, "color": INK, "va": "center"}
-    for color, (name, ((before, after), at, shape)) in zip(PALETTE, arrows.items(), strict=False):
+    for color, (name, (team, at, shape)) in zip(PALETTE, arrows.items(), strict=False):
+        before, after, speech = team
         ends = [(tokens.mean, accuracy.mean) for tokens, accuracy in (before, after)]
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 7, "shrinkB": 7, "linewidth": 2}
         axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow)
         mark(axes, before, (color, shape), "", hollow=True)
         mark(axes, after, (color, shape), "")
-        axes.text(at[0], at[1] / 100, name, **{**text, "color": color})
+        axes.text(at[0], at[1] / 100, f"{name}:\n{speech}", **{**text, "color": color})
     others = {
         "single": ("gsm8k_level1/comparison", "one agent\nreads all", (3, 88)),
         "capped": ("gsm8k_level1/default_comparison", "SmolLM2 under a hard cap", (46, 1)),
@@ -188,7 +207,7 @@ def before_and_after(axes: Axes) -> None:
         mark(axes, place(figures), (MUTED, "X"), "")
         axes.text(at[0], at[1] / 100, name, **{**text, "color": MUTED})
     against_tokens(axes, "accuracy")
-    axes.set(xlim=(0, 140), ylim=(-0.04, 1.06))
+    axes.set(xlim=(0, 180), ylim=(-0.04, 1.06))
     axes.set_title("before (hollow) and after training (filled)", fontsize=READ_ON_A_PHONE + 1)
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set_fontsize(READ_ON_A_PHONE)

@@ -22,6 +22,7 @@ NAME = "comparison"
 """File name of the table and the picture, without the ending."""
 _HEADS = {
     "accuracy": "accuracy",
+    "spoke_if_informed": "spoke with something useful",
     "score": "score",
     "tokens_said": "tokens said",
     "tokens_read": "tokens read",

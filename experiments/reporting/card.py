@@ -33,7 +33,7 @@ from laconic.learners.interfaces import Policy
 from laconic.learners.untrusted_files import read_json
 
 METRICS = (
-    *("accuracy", "score", "reward"),
+    *("accuracy", "spoke_if_informed", "score", "reward"),
     *("tokens_said", "tokens_read", "tokens_thought", "silence_rate"),
 )
 """Metrics in the metadata."""

@@ -18,7 +18,7 @@ from laconic.experiments.reporting.records import Run, Transcript, goal
 from laconic.experiments.reporting.words import change, label, level, order, split_level
 
 COLUMNS = ("metric", "before training", "after", "change")
-_TILES = ("tokens_said", "tokens_spent", "silent_if_uninformed", "spoke_if_informed")
+_TILES = ("spoke_if_informed", "tokens_said", "tokens_spent", "silent_if_uninformed")
 MARKS = ("solved", "unsolved", "changed", "silent")
 """Filters of the transcripts."""
 _MAX_PAIRS = 12

@@ -21,11 +21,12 @@ from laconic.learners.metrics import Interval
 _IN_TABLE = (
     "tokens_thought",
     "silent_if_uninformed",
-    "spoke_if_informed",
     "silence_rate",
     "reward",
 )
-_COMPARED = ("tokens_said", "spoke_if_informed")
+_SPOKEN = "spoke_if_informed"
+"""Metric beside the main one: what informed agents no longer say may be missed only later."""
+_COMPARED = ("tokens_said", _SPOKEN)
 APART = ("seed", "resume")
 """Keys that make no setting."""
 _PRICED = ("reward", "billed")
@@ -144,7 +145,8 @@ def before(runs: Sequence[Run], name: str) -> Interval | None:
 
 def columns(sweep: Sweep) -> tuple[str, ...]:
     """Return the heads of the table, the main metric first."""
-    return ("setting", "seeds", label(sweep.goal), "tokens said", "vs before") + tuple(
+    first = (label(sweep.goal), label(_SPOKEN))
+    return ("setting", "seeds", *first, "tokens said", "vs before") + tuple(
         map(label, _others(sweep.goal))
     )
 
@@ -154,9 +156,9 @@ def rows(sweep: Sweep) -> list[tuple[str, ...]]:
     runs = sweep.runs
     if not runs:
         return []
-    names = (sweep.goal, "tokens_said", *_others(sweep.goal))
+    names = (sweep.goal, _SPOKEN, "tokens_said", *_others(sweep.goal))
     texts = [level(name, before(runs, name)).partition(" [")[0] for name in names]
-    return [("before training", str(len(starts(runs))), *texts[:2], "", *texts[2:])] + [
+    return [("before training", str(len(starts(runs))), *texts[:3], "", *texts[3:])] + [
         _row(setting, sweep.goal) for setting in sweep.settings
     ]
 
@@ -204,6 +206,7 @@ def _row(setting: Setting, first: str) -> tuple[str, ...]:
         setting.label,
         str(len(setting.runs)),
         level(first, setting.after(first)),
+        level(_SPOKEN, setting.after(_SPOKEN)),
         level("tokens_said", tokens),
         share_of_before(tokens_before, tokens) if tokens and tokens_before else "",
         *(level(name, setting.after(name)) for name in _others(first)),

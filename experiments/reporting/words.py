@@ -14,6 +14,7 @@ from laconic.learners.metrics import SHARES, Interval
 
 LABELS = {
     "accuracy": "accuracy",
+    "spoke_if_informed": "spoke with something useful",
     "strict": "accuracy, strict form",
     "stated": "answers in that form",
     "score": "score",
@@ -26,7 +27,6 @@ LABELS = {
     "tokens_spent": "tokens said and thought",
     "silence_rate": "silence, all turns",
     "silent_if_uninformed": "silent with nothing useful",
-    "spoke_if_informed": "spoke with something useful",
     "facts_told": "useful facts told",
     "listeners": "listeners of a message",
     "unheard_rate": "messages without a listener",

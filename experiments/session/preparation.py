@@ -15,6 +15,7 @@ from laconic.experiments.session.evaluation import evaluation_starts, make_hooks
 from laconic.experiments.session.rules import Rules, context_of
 from laconic.experiments.session.run_state import TrainingRun
 from laconic.experiments.session.splits import leave_out_shared
+from laconic.experiments.session.stakes import measure
 from laconic.experiments.session.time_limit import TimeLimit
 from laconic.experiments.session.training_layouts import make_training
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
@@ -67,7 +68,7 @@ def prepare(
         folder=folder,
         processes=processes,
         engine=engine,
-        after_evaluation=make_hooks(cfg.evaluation.get("after")),
+        after_evaluation=[measure, *make_hooks(cfg.evaluation.get("after"))],
         price=setup.price_of(environments[0]),
         limit=TimeLimit(cfg.train.minutes),
     )

@@ -118,6 +118,116 @@ class Collapse:
         )
 
 
+class Fall:
+    """Warns where a figure has fallen from its level in the first updates.
+
+    Means of `WINDOW` updates are compared, because sampled episodes are few. It warns again only
+    after half of the fall was made good.
+    """
+
+    def __init__(self, name: str, least: Callable[[float], float], figure: str, text: str) -> None:
+        """Watch a metric.
+
+        Args:
+            name: full name of the metric.
+            least: returns the least fall that counts, for the level at first.
+            figure: description of the means, in which {mean} and {start} are filled in.
+            text: the warning, in which {step}, {rows}, {mean} and {start} are filled in.
+        """
+        self._name, self._least, self._figure, self._text = name, least, figure, text
+        self.first: list[float] = []
+        self.last: list[float] = []
+        self.fallen = False
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Read one row; see `Rule`."""
+        if self._name not in row:
+            return None
+        if len(self.first) < WINDOW:
+            self.first = [*self.first, row[self._name]]
+            return None
+        self.last = [*self.last, row[self._name]][-WINDOW:]
+        start, mean = fmean(self.first), fmean(self.last)
+        # A fall of exactly the least counts, whatever the last bit of a mean.
+        least = self._least(start) - 1e-9
+        before = self.fallen = self.fallen and start - mean >= least / 2
+        if before or len(self.last) < WINDOW or start - mean < least:
+            return None
+        self.fallen = True
+        return self._text.format(step=step, rows=WINDOW, mean=mean, start=start)
+
+    def holds(self) -> bool:
+        """Return whether the figure has not come back; see `Rule`."""
+        return self.fallen
+
+    def figure(self) -> str:
+        """Describe the level of the last updates and of the first; see `Rule`."""
+        if len(self.last) < WINDOW:
+            return ""
+        return self._figure.format(mean=fmean(self.last), start=fmean(self.first))
+
+
+class BelowSilence:
+    """Warns where a team is charged more than its words earn, and no longer gets nearer.
+
+    A wordy team begins below silence and shortens its messages, which is no fault. So it warns only
+    where the gap would outlast `PATIENCE` windows more at the pace of the last two, and only where
+    the charge matters: a share of at least `MATTERS` both of the reward and beyond it.
+    """
+
+    PATIENCE, MATTERS = 10, 0.1
+
+    def __init__(self) -> None:
+        """Start without observations."""
+        self.silence = 0.0
+        self.earned: list[float] = []
+        self.charged: list[float] = []
+        self.below = False
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Read one row; the row before training says what silence earns. See `Rule`."""
+        self.silence = row.get("eval/silence_earns", self.silence)
+        factor = row.get("learner/charge_factor")
+        if factor is None or "train/billed" not in row or row.get("train/price", 0.0) <= 0:
+            return None
+        self.earned = [*self.earned, row["train/task_reward"]][-2 * WINDOW :]
+        self.charged = [*self.charged, factor * row["train/billed"]][-2 * WINDOW :]
+        if len(self.earned) < 2 * WINDOW:
+            return None
+        earned, charged, gap = self._means(-WINDOW, None)
+        nearer = self._means(0, WINDOW)[2] - gap
+        self.below = self.below and gap > 0
+        matters = charged > self.MATTERS * earned and gap > self.MATTERS * charged
+        if self.below or not matters or self.PATIENCE * nearer >= gap:
+            return None
+        self.below = True
+        return (
+            f"reward below silence at step {step}: over the last {WINDOW} updates an episode earned"
+            f" {earned:.2f} and its words were charged {charged:.2f} at the pass rates of their"
+            f" groups; a silent team earns {self.silence:.2f}. So the reward asks for silence."
+            " Lower env.reward.price to what a brief team can pay"
+        )
+
+    def holds(self) -> bool:
+        """Return whether the team is still below silence; see `Rule`."""
+        return self.below
+
+    def figure(self) -> str:
+        """Describe earnings, charge and silence; see `Rule`."""
+        if len(self.earned) < WINDOW:
+            return ""
+        earned, charged, _ = self._means(-WINDOW, None)
+        return (
+            f"an episode earns {earned:.2f} and is charged {charged:.2f}; a silent team earns"
+            f" {self.silence:.2f}"
+        )
+
+    def _means(self, start: int, end: int | None) -> tuple[float, float, float]:
+        """Return means of earnings and charge, and how far both together are below silence."""
+        earned, charged = fmean(self.earned[start:end]), fmean(self.charged[start:end])
+        return earned, charged, self.silence + charged - earned
+
+
 class Extinction:
     """Warns of silence extinction; again only after silence was twice the threshold."""
 

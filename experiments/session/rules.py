@@ -1,4 +1,4 @@
-"""Judge a run by its metrics, and state the cost of an episode in one sentence.
+"""Judge a run by its metrics.
 
 A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. `Rules` reads
 the rows of a training: a running one for its live warnings, and a recorded one for
@@ -13,20 +13,27 @@ from typing import Any
 
 from laconic.experiments.session.rule_kinds import (
     WINDOW,
+    BelowSilence,
     Collapse,
     Consensus,
     EntropyCollapse,
     Extinction,
+    Fall,
     Row,
     Rule,
     Streak,
 )
+from laconic.experiments.session.stakes import FEW_SOLVED, setting
 
-FEW_SOLVED = 0.1
-"""Pass rate below which too few episodes are solved to learn from."""
 FAR_RATIO = 10.0
 """Importance ratio that is far from 1; so is 1 divided by it. The 3,939 updates in
 docs/evidence reach 8.1, in a run that collapsed, and 0.15."""
+LESS_SPOKEN = 0.1
+"""Fall of the share of informed turns that are spoken, from the first updates; the trainings in
+docs/evidence that keep their accuracy fall by at most 0.04."""
+LESS_SOLVED, LEAST_LOST = 0.2, 0.05
+"""Fall of sampled accuracy from the first updates, half of it for a weak team, but no less than the
+second. Healthy trainings dip by 0.1 before they recover."""
 LARGE_KL = 0.1
 """KL of an update that is an explosion, nats per token; those updates reach 0.096."""
 LARGE_MISMATCH = 0.01
@@ -47,19 +54,11 @@ class Context:
 
 def context_of(settings: Mapping[str, Any]) -> Context:
     """Return the settings of a run that the rules need, from its composed configuration."""
-    ratio = _setting(settings, "learner.objective.importance_sampling_level")
-    power = _setting(settings, "learner.charge_power")
-    when = _setting(settings, "env.reward.when")
+    ratio = setting(settings, "learner.objective.importance_sampling_level")
+    power = setting(settings, "learner.charge_power")
+    when = setting(settings, "env.reward.when")
     number = isinstance(power, int | float) and not isinstance(power, bool)
     return Context(ratio not in (None, "none"), power if number else None, when == "solved")
-
-
-def _setting(settings: Mapping[str, Any], key: str) -> Any:
-    """Return a setting by its dotted key; None if there is none."""
-    value: Any = settings
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 class Rules:
@@ -103,42 +102,6 @@ class Rules:
             vars(rule).update(state.get(name, {}))
 
 
-def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward: float) -> str:
-    """Describe the cost of an episode, its charge and its reward in one line.
-
-    Args:
-        evaluation: metrics of an evaluation (`learners.metrics.summarize`), without a prefix.
-        context: facts about the run.
-        max_reward: reward of one solved task, reward units.
-
-    Returns:
-        The line; empty if the environment reports no bills or tokens are free.
-    """
-    billed = evaluation.get("billed", 0.0)
-    if not billed > 0:
-        return ""
-    earned = evaluation["task_reward"] / max_reward
-    rate = min(max(evaluation["accuracy"] if max_reward == 1.0 else earned, 0.0), 1.0)
-    cost = billed / max_reward
-    tokens = evaluation.get("tokens_said", 0.0)
-    line = f"An episode says {tokens:.0f} tokens, which cost {cost:.2f} of a solved task"
-    if context.charge_power:
-        charged = cost * rate**context.charge_power
-        line += f". It is charged {charged:.2f} at the present pass rate of {rate:.0%}"
-    else:
-        charged = cost
-        line += ", all of it charged"
-    line += f", and earns {earned:.2f}."
-    if charged > earned:
-        line += (
-            f" Saying nothing would earn more, until {tokens * earned / charged:.0f} tokens are"
-            " enough (env.reward.price, learner.charge_power)."
-        )
-    if rate < FEW_SOLVED:
-        line += f" Fewer than {FEW_SOLVED:.0%} are solved: too few solved episodes to learn from."
-    return line
-
-
 def _rules(context: Context) -> dict[str, Rule]:
     """Return the rules that fit a run, by name."""
     rules = {**_reply_rules(), **_learning_rules(), **_engine_rules(), **_charge_rules(context)}
@@ -150,6 +113,23 @@ def _reply_rules() -> dict[str, Rule]:
     return {
         "collapse": Collapse(),
         "evaluation_collapse": Collapse("eval/", window=1),
+        "informed_silence": Fall(
+            "train/spoke_if_informed",
+            lambda start: LESS_SPOKEN,
+            "turns in which agents with something useful spoke {mean:.0%} (at first {start:.0%})",
+            "informed silence at step {step}: over the last {rows} updates agents with something"
+            " useful to say spoke in {mean:.0%} of their turns, and in {start:.0%} at first. What"
+            " they know gets lost, even where accuracy still holds. Try a lower env.reward.price, a"
+            " higher learner.charge_power, or a price that rises slowly (learner/price=ramp)",
+        ),
+        "lost_accuracy": Fall(
+            "train/accuracy",
+            lambda start: max(min(LESS_SOLVED, start / 2), LEAST_LOST),
+            "episodes solved {mean:.0%} (at first {start:.0%})",
+            "lost accuracy at step {step}: over the last {rows} updates {mean:.0%} of the episodes"
+            " were solved, and {start:.0%} at first. Try a lower env.reward.price if messages"
+            " became too short, a lower optimizer.lr, or a learner.objective.beta above 0",
+        ),
         "extinction": Extinction(),
         "entropy_collapse": EntropyCollapse(),
         "consensus": Consensus(),
@@ -321,8 +301,10 @@ def _ratio_rules() -> dict[str, Rule]:
 def _charge_rules(context: Context) -> dict[str, Rule]:
     """Return the rules on the charge; with a `charge_power` the pass rate scales it."""
     if context.charge_power:
-        # A charge above the earnings is no fault here: it falls with the pass rate.
+        # At first a charge above the earnings is no fault here: it falls with the pass rate, and a
+        # wordy team shortens its messages.
         return {
+            "below_silence": BelowSilence(),
             "never_charged": Streak(
                 2 * WINDOW,
                 _charged_share,

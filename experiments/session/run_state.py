@@ -19,6 +19,7 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
+from laconic.experiments.reporting.losses import new_losses
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import TOPOLOGY, RunFolder, read_rows, write_atomically
 from laconic.experiments.run_folder.foreign import without_controls
@@ -233,9 +234,11 @@ def _newest(folder: Path) -> Path | None:
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
-    """Return the warnings after a step: those of the rules, and one about a full disk."""
+    """Return the warnings after a step: of the rules, of an evaluation, and about a full disk."""
     space = _want_of_space(run)
     warnings = run.rules.observe(run.step, row)
+    if run.step > 0 and "time/evaluation" in row:
+        warnings += run.processes.main(lambda: new_losses(read_run(run.folder.path)))
     if "consensus" in run.rules.holding() and _guard_stops(run):
         run.ended_by = GUARD
         _end_early(run, row)

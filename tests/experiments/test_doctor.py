@@ -138,14 +138,18 @@ def test_a_price_that_the_pass_rate_cannot_pay_is_told_by_the_evaluations(make, 
 
 
 def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
-    after = evaluation(12, interval(0.8, 0.78, 0.82))
-    # Bills of 1.0, weighed by the square of the pass rate: 0.64.
-    for name, mean in (("billed", 1.0), ("task_reward", 0.8), ("tokens_said", 50.0)):
-        after["intervals"][name] = interval(mean, mean, mean)
-    _, text = examine(make(evaluations=(TELLING[0], after)), capsys)
-    assert (
-        "  An episode says 50 tokens, which cost 1.00 of a solved task. It is charged 0.64" in text
-    )
+    folder = make()
+    stakes = {"pass_rate": 0.8, "agent_charge": 0.32, "team_charge": 0.64, "agent_earns": 0.8}
+    figures = {**stakes, "billed": 1.0, "task_reward": 0.8, "tokens_said": 50.0}
+    start = {"eval/agent_charge": 0.9, "eval/silence_earns": 0.25}
+    rows = [{"step": 0, **start}, *({"step": step, **HEALTHY} for step in range(1, 12))]
+    rows += [{"step": 12, **HEALTHY, **{f"eval/{name}": x for name, x in figures.items()}}]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, text = examine(folder, capsys)
+    # The words bring 0.8 - 0.25 = 0.55, and 50 x 0.55 / 0.64 = 43.
+    assert "  An episode says 50 tokens: an agent is charged 0.32 for its own" in text
+    assert "a silent team earns 0.25. The words of all are charged 0.64" in text
+    assert "until 43 tokens are enough" in text
 
 
 def test_a_setting_that_is_named_comes_with_its_value(make, capsys) -> None:

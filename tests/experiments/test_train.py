@@ -52,7 +52,8 @@ def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_st
     assert table[3].split() == ["metric", "training", "after", "change"]
     # The replies of these tests are shorter than the messages that the environment would take.
     assert limits.startswith("limits: replies end after ")
-    assert price.startswith("An episode says ") and "all of it charged" in price
+    # The tests' learner charges in full, whatever is solved.
+    assert price.startswith("An episode says ") and "for its own, and earns " in price
     assert first.startswith("step 0/1  accuracy ") and last.startswith("step 1/1  accuracy ")
     assert report.startswith("report: ")
     assert "\x1b" not in outcome.out
@@ -206,6 +207,25 @@ def test_the_doctor_says_what_the_run_warned_of_and_nothing_else_is_added(warned
     assert stopped.value.code == 1
     assert f"wrong: {warning}. Now learner.minibatches=1." in text and text.count("wrong:") == 1
     assert "the run warned" not in text
+
+
+def test_a_price_that_is_far_too_high_ends_in_clear_warnings(run, tmp_path):
+    sizes = ("train.steps=4", "train.tasks_per_step=2", "train.group_size=4")
+    fast = ("optimizer.lr=1e-3", "env.tasks=40", "evaluation.tasks=16", "threads=1", "report=false")
+    price = ("env.reward.price=10", "env.reward.normalizer=50", "learner.charge_power=0")
+    outcome = run("train", *sizes, *fast, *price, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
+    # A solved task pays 1, and 5 tokens cost 1.
+    (before,) = [line for line in lines if line.startswith("An episode says 7")]
+    assert "earns 1.00" in before and "until 5 tokens are enough" in before
+    warnings = json.loads((tmp_path / "run" / "status.json").read_text())["warnings"]
+    for beginning in (
+        "accuracy went from 100.0 %",
+        "spoke with something useful went from 100.0 %",
+    ):
+        (warning,) = [each for each in warnings if each.startswith(beginning)]
+        assert "env.reward.price" in warning and warning in lines
 
 
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):

@@ -30,8 +30,8 @@ def test_a_score_that_only_repeats_the_accuracy_is_no_column():
 
 
 def test_without_any_figure_all_columns_may_come():
-    assert metrics_of([])[:3] == ["accuracy", "tokens_said", "tokens_read"]
-    assert metrics_of([])[3] == "tokens_thought"
+    assert metrics_of([])[:3] == ["accuracy", "spoke_if_informed", "tokens_said"]
+    assert metrics_of([])[4] == "tokens_thought"
 
 
 def test_markdown_has_failed_rows_as_such_and_leaves_others_to_the_notes():

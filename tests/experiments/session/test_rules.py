@@ -13,7 +13,7 @@ from laconic.experiments.session.rule_kinds import (
     Streak,
     silence_to_watch,
 )
-from laconic.experiments.session.rules import Context, Rules, context_of, price_sentence
+from laconic.experiments.session.rules import Context, Rules, context_of
 
 GOOD, DEAD = (0.2, 0.8), (1.0, 0.1)
 
@@ -230,8 +230,9 @@ def test_every_streak_has_its_rule(wrong, rows, words) -> None:
     for step in range(20):
         assert rules.observe(step, HEALTHY) == []
     warnings = [rules.observe(step, {**HEALTHY, **wrong}) for step in range(20, 20 + rows)]
-    assert [len(each) for each in warnings] == [0] * (rows - 1) + [1]
-    assert words in warnings[-1][0] and f"step {19 + rows}" in warnings[-1][0]
+    told = [[warning for warning in each if words in warning] for each in warnings]
+    assert [len(each) for each in told] == [0] * (rows - 1) + [1]
+    assert f"step {19 + rows}" in told[-1][0]
 
 
 def test_an_environment_without_bills_is_named_once() -> None:
@@ -257,12 +258,6 @@ def test_a_charge_above_the_earnings_gets_a_warning(only_solved, billed, over) -
     warnings = [rules.observe(step, {**HEALTHY, "train/billed": billed}) for step in range(5)]
     assert [len(each) for each in warnings] == [0, 0, 0, 0, int(over is not None)]
     assert not over or f"charged {over} more than it earned" in warnings[-1][0]
-
-
-def test_where_the_pass_rate_scales_the_charge_it_may_exceed_the_earnings() -> None:
-    # Charged 0.25 x 4 = 1.0, and 0.5 earned.
-    rules = Rules(Context(charge_power=2.0))
-    assert not any(rules.observe(step, {**HEALTHY, "train/billed": 4.0}) for step in range(9))
 
 
 def test_a_gradient_of_zero_is_fine_where_nothing_is_to_learn() -> None:
@@ -307,43 +302,3 @@ def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
     warnings += [second.observe(cut + step, each) for step, each in enumerate(rows[cut:])]
     assert warnings == expected
     assert sum(map(len, expected)) >= 2
-
-
-# The price in words
-
-
-def test_the_sentence_has_cost_charge_and_reward_of_an_episode() -> None:
-    # 73 tokens at 2 per 50 are 2.92; 2.92 x 0.4 x 0.4 = 0.4672, which is more than the 0.4 earned;
-    # 73 x 0.4 / 0.4672 = 62.5.
-    figures = {"tokens_said": 73.0, "billed": 2.92, "task_reward": 0.4, "accuracy": 0.4}
-    assert price_sentence(figures, Context(charge_power=2.0), 1.0) == (
-        "An episode says 73 tokens, which cost 2.92 of a solved task. It is charged 0.47 at the"
-        " present pass rate of 40%, and earns 0.40. Saying nothing would earn more, until 62 tokens"
-        " are enough (env.reward.price, learner.charge_power)."
-    )
-
-
-def test_a_price_that_is_always_charged_is_said_so() -> None:
-    figures = {"tokens_said": 20.0, "billed": 0.2, "task_reward": 1.0, "accuracy": 1.0}
-    assert price_sentence(figures, Context(charge_power=0.0), 1.0) == (
-        "An episode says 20 tokens, which cost 0.20 of a solved task, all of it charged, and earns"
-        " 1.00."
-    )
-
-
-def test_a_graded_task_is_measured_in_its_most_reward() -> None:
-    # Of at most 4: 2 are half of a solved task, and 0.4 a tenth; charged 0.1 x 0.5 = 0.05.
-    figures = {"tokens_said": 10.0, "billed": 0.4, "task_reward": 2.0, "accuracy": 0.0}
-    line = price_sentence(figures, Context(charge_power=1.0), 4.0)
-    assert "cost 0.10 of a solved task. It is charged 0.05 at the present pass rate of 50%" in line
-
-
-def test_a_team_that_solves_little_gets_a_warning() -> None:
-    figures = {"tokens_said": 10.0, "billed": 0.4, "task_reward": 0.05, "accuracy": 0.05}
-    line = price_sentence(figures, Context(charge_power=2.0), 1.0)
-    assert line.endswith("too few solved episodes to learn from.")
-
-
-@pytest.mark.parametrize("figures", [{}, {"billed": 0.0, "task_reward": 1.0, "accuracy": 1.0}])
-def test_free_or_unknown_words_need_no_sentence(figures) -> None:
-    assert price_sentence(figures, Context(charge_power=2.0), 1.0) == ""
