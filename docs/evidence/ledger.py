@@ -1,4 +1,4 @@
-"""The ledger of docs/results/index.md: one row per claim."""
+"""The ledger of docs/results/index.md: one row per claim, former economies aside."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from claims import CLAIMS, Claim
 from figures import Cells
 from rows import provenance
+
+FORMER = "(former_price.md)"
+"""Link of the claims that stand on the page of former economies alone."""
 
 
 def commits(claim: Claim) -> str:
@@ -19,7 +22,7 @@ def commits(claim: Claim) -> str:
 
 def rows() -> Iterator[Cells]:
     """Yield the ledger's rows."""
-    for claim in CLAIMS:
+    for claim in (claim for claim in CLAIMS if FORMER not in claim.text):
         made = (claim.command, commits(claim), f"seeds {claim.seeds}", claim.rate)
         yield [claim.text, claim.value().replace("; ", "<br>"), claim.limits, "<br>".join(made)]
 

@@ -120,6 +120,10 @@ def survivors(root: Path = ROOT) -> Iterator[NamedMutant]:
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary)
         copy_tracked(copy, root)
+        files = sorted({mutant.tests for mutant in MUTANTS})
+        # A test that fails anyway would count as one that notices.
+        if (outcome := run_tests(files, copy, 10 * SECONDS)) != ("survived", ""):
+            raise SystemExit(f"tests fail without any mutant; mend them first: {outcome}")
         for mutant in MUTANTS:
             path = copy / mutant.file
             source = path.read_text(encoding="utf-8")

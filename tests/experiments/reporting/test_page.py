@@ -37,7 +37,7 @@ def test_the_policy_admits_our_style_and_our_script_and_nothing_else() -> None:
 
 
 def test_the_style_knows_dark_screens_and_hides_nothing_on_small_ones() -> None:
-    page = sweep(tables=[("", ("a",), [("b",)])])
+    page = sweep(tables=[("", ("a",), [("b",)], (), [])])
     style = Reader(page).inside["style"]
     light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
     colors = set(re.findall(r"--\w+(?=: #)", light))
@@ -77,7 +77,7 @@ def test_every_value_is_escaped_and_made_visible_wherever_it_stands() -> None:
 
 
 def test_text_in_brackets_is_secondary_except_in_the_first_column() -> None:
-    page = sweep(tables=[("", ("a", "b"), [("[a]", "1 [0, <2]")])])
+    page = sweep(tables=[("", ("a", "b"), [("[a]", "1 [0, <2]")], (), [])])
     assert "<td>[a]</td>" in page
     assert '<td>1 <span class="aside">[0, &lt;2]</span></td>' in page
 

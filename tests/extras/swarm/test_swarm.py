@@ -9,9 +9,11 @@ import torch
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.extras.swarm.exchange import Exchange, share
-from laconic.extras.swarm.swarm import Swarm
+from laconic.extras.swarm.swarm import Swarm, has_contrast
+from laconic.learners.advantages.credit import own
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.play import Start, collect
 
 SGD = partial(torch.optim.SGD, lr=0.1)
@@ -212,5 +214,22 @@ def test_incompatible_settings_are_refused_with_advice(node, environments, make_
     policies["solver_0"].recompute_logprobs = True
     with pytest.raises(SettingError, match=r"learner\.collect\.correct=true needs"):
         node(correct=True)(environments, policies, STARTS, 2, seed=1)
-    with pytest.raises(SettingError, match="object has none"):
+    with pytest.raises(SettingError, match="object has no such mapping"):
         node()([object()], {}, [replace(STARTS[0], task=None)], 2, seed=1)
+
+
+def test_the_contrast_of_a_group_pays_the_charge_factor():
+    # Both fail: the pass rate is 0, so X is -.1 and -.2 at power 0, and 0 and 0 at power 1.
+    def failed(cost: float) -> Episode:
+        return Episode(
+            "t",
+            (Turn("x_0", 0, "hm", (5,), (6, 7), (-0.5, -0.5)),),
+            {"x_0": (-cost,)},
+            solved=False,
+            task_rewards={"x_0": (0.0,)},
+            bills={"x_0": (cost,)},
+            common=True,
+        )
+
+    group = Group("t", (failed(0.1), failed(0.2)))
+    assert has_contrast(group, own, 0.0) and not has_contrast(group, own, 1.0)
