@@ -9,9 +9,8 @@ imported only when an adapter is created or loaded.
 from __future__ import annotations
 
 import math
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,15 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laconic.envs.errors import SettingError, install
+from laconic.learners.agents.adapter_config import CONFIG, read_config, read_content
 from laconic.learners.agents.folders import agent_folders
-from laconic.learners.untrusted_files import read_json
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-CONFIG = "adapter_config.json"
-"""Name of the file that marks a folder as an adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +262,7 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
     from laconic.learners.agents.load import share_frozen
 
     peft = require_peft()
-    config, recorded = _read_config(folder, peft)
+    config, recorded = read_config(folder, peft)
     place = str(Path(folder).expanduser())
     if not (Path(place) / "adapter_model.safetensors").is_file():
         raise SettingError(
@@ -276,15 +272,19 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
     try:
         with _ignore_future_warnings():
             wrapped = peft.get_peft_model(share_frozen(base), config)
+            _check_frozen(folder, wrapped)
             # The adapter "default" exists, so peft reads weights alone from the folder.
             mapping = getattr(base, "_checkpoint_conversion_mapping", None)
             result = wrapped.load_adapter(place, "default", is_trainable=True, key_mapping=mapping)
+    except SettingError:
+        raise
     except Exception as error:  # Damaged files can raise any type of error.
         raise SettingError(
             f"the adapter in agent.model, {folder!r}, does not fit its base: {error} Give a folder"
             " that peft wrote for this base"
         ) from error
     _check_complete(folder, [name for name in result.missing_keys if ".default" in name])
+    _check_named(folder, result.unexpected_keys)
     config.base_model_name_or_path = recorded
     return Adapter(base, wrapped)
 
@@ -300,123 +300,29 @@ def _check_complete(folder: str, missing: Sequence[str]) -> None:
         )
 
 
-def _read_config(folder: str, peft: Any) -> tuple[Any, str | None]:
-    """Return the config of a saved adapter, and the name of its base.
+def _check_frozen(folder: str, wrapped: Any) -> None:
+    """Refuse an adapter whose file holds weights of the base, which `peft` would overwrite.
 
-    `peft` would import a module that the file names, and it reads keys that change the base. So it
-    gets the keys in `_TAKEN` alone. Another key may have the value that it has without the file.
-
-    Raises:
-        SettingError: the file is unreadable, of another kind, or has a key that is not taken.
+    The base is the same tensors for all agents, and for the policy that a run compares with.
     """
-    content = _read_json(folder)
-    _check_kind(folder, content)
-    usual = vars(peft.LoraConfig(task_type="CAUSAL_LM"))
-    taken = {}
-    for key, value in content.items():
-        if key in _IGNORED or value in (None, False, "", [], {}):
-            continue
-        if key in _TAKEN:
-            if not _TAKEN[key](value):
-                raise SettingError(_refuse_key(folder, key, value))
-            taken[key] = value
-        elif key not in usual or value != usual[key]:
-            raise SettingError(_refuse_key(folder, key, value))
-    base = content.get("base_model_name_or_path")
-    # How the matrices began is of no use once they are loaded.
-    taken.pop("init_lora_weights", None)
-    config = peft.LoraConfig(task_type="CAUSAL_LM", **taken)
-    return config, base if isinstance(base, str) else None
+    from safetensors import safe_open
 
-
-def _check_kind(folder: str, content: Mapping[str, Any]) -> None:
-    """Refuse adapters that are not LoRA, or not of a causal language model."""
-    for key, usual in (("peft_type", ("LORA",)), ("task_type", ("CAUSAL_LM", None))):
-        value = content.get(key)
-        if value not in usual:
-            raise SettingError(
-                f"the adapter in agent.model, {folder!r}, has {key}={str(value)[:80]!r} in"
-                f" {CONFIG}; expected {usual[0]}; give a LoRA adapter of a causal language model"
-            )
-
-
-def _refuse_key(folder: str, key: str, value: object) -> str:
-    return (
-        f"the adapter in agent.model, {folder!r}, has {key[:80]}={str(value)[:80]!r} in {CONFIG},"
-        " which is not taken from a file; save it as a plain LoRA adapter"
+    with safe_open(Path(folder).expanduser() / "adapter_model.safetensors", "pt") as file:
+        held = set(file.keys())
+    weights = wrapped.named_parameters(remove_duplicate=False)
+    _check_named(
+        folder, [name for name, weight in weights if name in held and not weight.requires_grad]
     )
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 65536
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < 1e9
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_name(value: object) -> bool:
-    """Return whether a text repeats nothing: `peft` reads some names as patterns."""
-    return isinstance(value, str) and len(value) < 512 and not set(value) & set("*+{?")
-
-
-def _are_names(value: object) -> bool:
-    return _is_name(value) or (isinstance(value, list) and all(map(_is_name, value)))
-
-
-def _is_target(value: object) -> bool:
-    """Return whether a value is names, or a pattern that is matched in a short time.
-
-    The time of a pattern is bounded if no group is repeated and few other parts are. `unsloth`
-    writes patterns with five repeated parts.
-    """
-    if not isinstance(value, str):
-        return _are_names(value)
-    repeated = sum(value.count(sign) for sign in "*+{")
-    return len(value) < 2048 and repeated <= 5 and not re.search(r"\)[*+{]", value)
-
-
-def _are_indices(value: object) -> bool:
-    return isinstance(value, int) or (
-        isinstance(value, list) and all(isinstance(layer, int) for layer in value)
-    )
-
-
-def _is_pattern(of: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: (
-        isinstance(value, dict) and all(map(_is_name, value)) and all(map(of, value.values()))
-    )
-
-
-_TAKEN: Mapping[str, Callable[[object], bool]] = {
-    "r": _is_size,
-    "lora_alpha": _is_number,
-    "target_modules": _is_target,
-    "exclude_modules": _is_target,
-    "target_parameters": _are_names,
-    "modules_to_save": _are_names,
-    "lora_dropout": lambda value: _is_number(value) and value < 1,  # type: ignore[operator]
-    "fan_in_fan_out": _is_flag,
-    "bias": lambda value: value in ("none", "all", "lora_only"),
-    "lora_bias": _is_flag,
-    "use_rslora": _is_flag,
-    "use_dora": _is_flag,
-    "layers_to_transform": _are_indices,
-    "layers_pattern": _are_names,
-    "rank_pattern": _is_pattern(_is_size),
-    "alpha_pattern": _is_pattern(_is_number),
-    "init_lora_weights": lambda value: value is True or value in ("gaussian", "orthogonal"),
-}
-"""Keys of an adapter's config that are taken, each with a check of its value."""
-_IGNORED = {
-    "auto_mapping", "base_model_name_or_path", "inference_mode", "peft_type", "peft_version",
-    "revision", "task_type",
-}  # fmt: skip
-"""Keys that say where an adapter comes from. Nothing is loaded from them here."""
+def _check_named(folder: str, others: Sequence[str]) -> None:
+    """Refuse an adapter whose file holds weights that its config does not name."""
+    if others:
+        raise SettingError(
+            f"the adapter in agent.model, {folder!r}, holds {len(others)} weights that its config"
+            f" does not name, such as {', '.join(sorted(others)[:3])}; save it again with"
+            " save_pretrained(<folder>, save_embedding_layers=False)"
+        )
 
 
 def adapter_folders(name: str) -> Mapping[str, str]:
@@ -453,30 +359,8 @@ def base_of(name: str, lora: Lora) -> str:
 
 
 def _recorded_base(folder: str) -> str | None:
-    base = _read_json(folder).get("base_model_name_or_path")
+    base = read_content(folder).get("base_model_name_or_path")
     return base if isinstance(base, str) else None
-
-
-def _read_json(folder: str) -> dict[str, Any]:
-    """Return the content of an adapter's config, which `peft` is not asked to read.
-
-    Raises:
-        SettingError: it cannot be read, or is not a JSON object.
-    """
-    path = Path(folder).expanduser() / CONFIG
-    try:
-        # Files of the hub are links into its store.
-        content = read_json(path.resolve())
-    except (OSError, ValueError) as error:
-        raise SettingError(
-            f"{folder!r} holds no readable {CONFIG}: {error}; give a folder that peft wrote"
-        ) from error
-    if not isinstance(content, dict):
-        raise SettingError(
-            f"{folder!r} holds no readable {CONFIG}: it is not a JSON object; give a folder that"
-            " peft wrote"
-        )
-    return content
 
 
 def _skip_card(folder: str) -> None:

@@ -302,6 +302,14 @@ def rewrite(folder, **changes) -> None:
         {"trainable_token_indices": [1]},
         {"a_key_of_tomorrow": "os"},
         {"r": "8"},
+        {"r": None},
+        {"lora_alpha": 0},
+        {"lora_alpha": True},
+        {"lora_alpha": False},
+        {"lora_alpha": None},
+        {"alpha_pattern": {"q_proj": True}},
+        {"layers_to_transform": True},
+        {"use_dora": 0},
         {"r": 10**9},
         {"target_modules": "(a+)+b"},
         {"rank_pattern": {"(a*)*b": 2}},
@@ -348,3 +356,25 @@ def test_an_adapter_whose_file_lacks_its_weights_is_refused(stirred, team, make_
     save_file(wrong if prefix else shorter, path)
     with pytest.raises(SettingError, match=rf"lacks {len(weights) if prefix else 1} weights"):
         team(str(stirred[0])).policies(make_env())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "base_model.model.model.embed_tokens.weight",
+        "base_model.model.lm_head.weight",
+        "base_model.model.model.layers.0.self_attn.q_proj.base_layer.weight",
+        "base_model.model.model.norm.weight",
+        "base_model.model.model.layers.9.self_attn.q_proj.lora_A.weight",
+        "anything",
+    ],
+)
+def test_an_adapter_brings_no_weights_that_its_config_does_not_name(stirred, team, make_env, name):
+    folder, policies = stirred
+    path = folder / "solver_0" / "adapter_model.safetensors"
+    base = dict(policies["solver_0"].model.named_parameters())
+    own = name.removeprefix("base_model.model.")
+    weight = torch.zeros(base[own].shape if own in base else (2, 2))
+    save_file(load_file(path) | {name: weight}, path)
+    with pytest.raises(SettingError, match="holds 1 weights that its config does not name"):
+        team(str(folder)).policies(make_env())
