@@ -23,7 +23,7 @@ GGUF = ".gguf"
 """Ending of the name of a file of llama.cpp."""
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.tiktoken", "tekken.json")
 """Files of which a tokenizer has at least one."""
-_READ = (".json", ".safetensors", ".bin", ".model")
+_READ = (".json", ".jinja", ".safetensors", ".bin", ".model", ".tiktoken")
 """Endings of the files that libraries read from the folder of a model."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
 """Beginning of the text that a clone without Git LFS holds in place of a large file."""
@@ -42,7 +42,10 @@ def check_one(name: str) -> None:
         SettingError: the path does not exist, or has no config.json or no tokenizer.
     """
     path = Path(name).expanduser()
-    if not is_path(name) or (name.endswith(GGUF) and path.is_file()):
+    if not is_path(name):
+        return
+    if name.endswith(GGUF) and path.is_file():
+        _check_fetched(path, name)
         return
     if not (path / "config.json").is_file():
         problem = "does not exist" if not path.exists() else "holds no config.json"
@@ -183,15 +186,22 @@ def _check_content(folder: Path, name: str) -> None:
             raise SettingError(
                 f"agent.model={name!r}: {file.name} is no file; save the model again"
             )
-        with file.open("rb") as content:
-            pointer = content.read(len(_POINTER)) == _POINTER
-        if pointer:
-            raise SettingError(
-                f"agent.model={name!r}: {file.name} is a pointer of Git LFS, not the file itself;"
-                f" run `git lfs pull` in the clone, or download {file.name}"
-            )
+        # Weights in the form of torch are not read beside others, so nobody needs to fetch them.
+        if file.suffix != ".bin" or not any(folder.glob("*.safetensors")):
+            _check_fetched(file, name)
         if file.name.endswith(".index.json"):
             _check_shards(file, name)
+
+
+def _check_fetched(file: Path, name: str) -> None:
+    """Refuse a pointer of Git LFS in place of a file."""
+    with file.open("rb") as content:
+        pointer = content.read(len(_POINTER)) == _POINTER
+    if pointer:
+        raise SettingError(
+            f"agent.model={name!r}: {file.name} is a pointer of Git LFS, not the file itself;"
+            f" run `git lfs pull` in the clone, or download {file.name}"
+        )
 
 
 def _check_shards(file: Path, name: str) -> None:

@@ -133,6 +133,18 @@ def test_a_pointer_of_git_lfs_is_named_with_its_remedy(tmp_path, kind, file):
         check_model(str(tmp_path))
 
 
+def test_a_pointer_in_place_of_weights_that_are_not_read_does_not_matter(tmp_path):
+    folder = write(tmp_path, "config.json", "tokenizer.json", "model.safetensors")
+    for name in ("pytorch_model.bin", "q4.gguf", "picture.png"):
+        (tmp_path / name).write_text(POINTER)
+    check_model(folder)
+    with pytest.raises(SettingError, match=r"q4\.gguf is a pointer of Git LFS"):
+        check_model(f"{folder}/q4.gguf")
+    (tmp_path / "chat_template.jinja").write_text(POINTER)
+    with pytest.raises(SettingError, match=r"chat_template\.jinja is a pointer of Git LFS"):
+        check_model(folder)
+
+
 @pytest.mark.parametrize("shard", ["../other.safetensors", "/etc/passwd", "a/b.safetensors", ".."])
 def test_shards_lie_in_the_folder_of_the_model(tmp_path, shard):
     for name in ("config.json", "tokenizer.json"):
