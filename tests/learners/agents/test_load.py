@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import socket
 import sys
@@ -264,3 +265,30 @@ def test_code_in_the_folder_of_a_model_is_not_run(saved, tmp_path, monkeypatch, 
         with suppress(SettingError):
             load(str(saved))
     assert not (tmp_path / "theirs").exists()
+
+
+class Hostile:
+    """Makes a folder as soon as it is unpickled."""
+
+    def __init__(self, path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("form", ["torch", "torch without zip", "pickle"])
+def test_weights_in_the_form_of_torch_run_nothing(saved, tmp_path, make_env, form):
+    folder = tmp_path / "spoiled"
+    shutil.copytree(saved, folder)
+    weights = load_file(folder / "model.safetensors") | {"theirs": Hostile(tmp_path / "ran")}
+    (folder / "model.safetensors").unlink()
+    if form == "pickle":
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"theirs": weights["theirs"]}))
+    else:
+        zipped = form == "torch"
+        path = folder / "pytorch_model.bin"
+        torch.save(weights, path, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(SettingError, match="could not be loaded"):
+        HFTeam(str(folder)).policies(make_env())
+    assert not (tmp_path / "ran").exists()
