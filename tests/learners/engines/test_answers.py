@@ -87,6 +87,10 @@ CHOICE = {
 }
 
 
+HUGE = -(10**400)
+"""A log-probability that no float holds."""
+
+
 def test_a_right_answer_is_read() -> None:
     server = Sender({"choices": [CHOICE]})
     completion = asyncio.run(VLLMClient().complete(server, PROMPT, "m", None, top=1))
@@ -100,8 +104,8 @@ def test_a_right_answer_is_read() -> None:
         {"choices": None},
         {"choices": [CHOICE, CHOICE]},
         {"choices": [{**CHOICE, "logprobs": None}]},
-        {"choices": [{**CHOICE, "logprobs": {"token_logprobs": ["-0.5"]}}]},
-        {"choices": [{**CHOICE, "logprobs": {"token_logprobs": [-(10**400)]}}]},
+        {"choices": [{**CHOICE, "logprobs": {**CHOICE["logprobs"], "token_logprobs": ["-0.5"]}}]},
+        {"choices": [{**CHOICE, "logprobs": {**CHOICE["logprobs"], "token_logprobs": [HUGE]}}]},
         {"choices": [{**CHOICE, "token_ids": [True]}]},
         {"data": []},
         {"data": [{"max_model_len": 5}]},
