@@ -144,7 +144,7 @@ gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write 
 # It goes on where it was stopped.
 CLAIM := outputs/claim
 evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test (15 trainings)
-	$(BIN)/laconic train -m experiment=demand seed=0,1,2 env.reward.price=0.5,1,2,3,4 \
+	$(BIN)/laconic train -m experiment=demand seed=0,1,2 env.reward.price=0.5,1,2,3,4 env.reward.normalizer=50 \
 	  resume=true hydra.sweep.dir=$(CLAIM) 'hydra.sweep.subdir=$${hydra:job.override_dirname}'
 	$(BIN)/laconic demand threads=1 runs=$(CLAIM)
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 from laconic.envs.errors import SettingError
 
 __all__ = [
+    "PRICE",
     "Benchmark",
     "Falsehood",
     "PromptedTask",
@@ -28,6 +29,9 @@ __all__ = [
     "relevant_statements",
 ]
 
+PRICE = 0.12
+"""Default of `env.reward.price` where tokens have a price: the part of the reward that a perfect,
+brief team pays. A team of three times as many tokens still earns more than silence."""
 Split = Literal["train", "evaluation"]
 """Part of a source of tasks."""
 Style = Literal["full", "short", "brief"]

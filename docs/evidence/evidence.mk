@@ -31,7 +31,7 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k train.steps=$(or $(UPDATES),30) evaluation.tasks=200 \
 	    learner.microbatch_tokens=2048 agent.model=$(GSM8K)/$(GSM8K_FROM)/policy seed=$$seed resume=true \
-	    $(if $(PRICE),env.reward.price=$(PRICE)) hydra.run.dir=$(GSM8K)/from_$(GSM8K_FROM)$(if $(PRICE),_at_$(PRICE))/$$seed || exit 1; \
+	    $(if $(PRICE),env.reward.price=$(PRICE) env.reward.normalizer=50) hydra.run.dir=$(GSM8K)/from_$(GSM8K_FROM)$(if $(PRICE),_at_$(PRICE))/$$seed || exit 1; \
 	done
 
 # What keeps silence from dying out.
@@ -170,7 +170,7 @@ evidence-small-first: .venv/installed  ## the small policy collapses from a weak
 	    hydra.run.dir=$(SMALL)/first/$$folder || exit 1; \
 	done
 	$(BIN)/laconic train env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
-	  evaluation.tasks=500 agent.model=$(SMALL)/first/start/policy env.reward.price=0.1 hydra.run.dir=$(SMALL)/first/0
+	  evaluation.tasks=500 agent.model=$(SMALL)/first/start/policy env.reward.price=0.1 env.reward.normalizer=50 hydra.run.dir=$(SMALL)/first/0
 
 # Rows of others, from the start of evidence-harder that knows silence.
 ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.sampling.max_reply_tokens=129
@@ -196,7 +196,7 @@ evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 o
 	$(START) $(FACTS) $(ROWS_ROOM) train.steps=60 learner.microbatch_tokens=4096 learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 hydra.run.dir=$(STRATEGYQA)/first/start
 	$(BIN)/laconic train experiment=pretrained $(FACTS) $(ROWS_ROOM) learner.microbatch_tokens=4096 evaluation.tasks=8 train.steps=30 \
-	  agent.model=$(STRATEGYQA)/first/start/policy seed=1 env.reward.price=0.5 resume=true hydra.run.dir=$(STRATEGYQA)/first/1
+	  agent.model=$(STRATEGYQA)/first/start/policy seed=1 env.reward.price=0.5 env.reward.normalizer=50 resume=true hydra.run.dir=$(STRATEGYQA)/first/1
 
 GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
 PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
@@ -216,7 +216,7 @@ evidence-gsm8k-rows-first: have-gsm8k evidence-math-start  ## SmolLM2 on GSM8K's
 	  learner.collect.teacher.silent_uninformed=0.8 learner.collect.teacher.silent_informed=0 learner.collect.others=1 seed=1 \
 	  hydra.run.dir=$(GSM8K_ROWS)/first/start
 	$(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/start/policy evaluation.tasks=8 \
-	  train.steps=15 train.checkpoint_every=5 seed=1 env.reward.price=0.5 resume=true hydra.run.dir=$(GSM8K_ROWS)/first/1
+	  train.steps=15 train.checkpoint_every=5 seed=1 env.reward.price=0.5 env.reward.normalizer=50 resume=true hydra.run.dir=$(GSM8K_ROWS)/first/1
 
 # Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their
 # start, the same under a cap and without what each agent but the solver says, and beside one agent that reads everything, a
@@ -321,7 +321,7 @@ evidence-fidelity: .venv/installed  ## rank replies by each credit at an equal b
 	    hydra.run.dir=$(EVIDENCE)/fidelity/greedy_$$greedy || exit 1; \
 	done
 	for seed in 0 1 2; do for run in "own learner=gspo" "team learner=gspo learner.credit=team" "c3 learner=c3" \
-	    "c3_cheap learner=c3 env.reward.price=1"; do \
+	    "c3_cheap learner=c3 env.reward.price=1 env.reward.normalizer=50"; do \
 	  $(BIN)/laconic train $${run#* } train.steps=3 evaluation.tasks=200 seed=$$seed threads=1 resume=true \
 	    hydra.run.dir=$(EVIDENCE)/fidelity/train_$${run%% *}/$$seed || exit 1; \
 	done; done
@@ -347,7 +347,7 @@ SPREAD := $(EVIDENCE)/faults
 evidence-faults: SEEDS := 0 1 2
 evidence-faults: .venv/installed  ## a false claim by price, topology and place (docs/faults.md)
 	for seed in $(SEEDS); do for price in 0 3; do \
-	  $(BIN)/laconic train seed=$$seed env.reward.price=$$price evaluation.tasks=100 threads=1 report=false logger=none resume=true \
+	  $(BIN)/laconic train seed=$$seed env.reward.price=$$price env.reward.normalizer=50 evaluation.tasks=100 threads=1 report=false logger=none resume=true \
 	    hydra.run.dir=$(SPREAD)/runs/$${price}_$$seed || exit 1; \
 	  for topology in complete star chain tree; do \
 	    $(BIN)/laconic compare 'entry=[fault_none,fault_hub,fault_leaf]' env.topology=$$topology compare.equal=false evaluation.tasks=60 \

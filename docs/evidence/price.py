@@ -35,8 +35,10 @@ STARTS = ("strong", "weak", "weaker")
 STEPS = {"weak": 235, "weaker": 225}
 """Steps of the warm start of each start that is not shipped."""
 WARM = "env=gsm8k threads=1 learner.decay_updates=800 report=false"
-QUICK = "threads=1 report=false"
-SHORT = "experiment=credit report=false"
+# Prices of these series are for 50 tokens, the former unit, so that rows of all times compare.
+FORMER = "env.reward.price=3 env.reward.normalizer=50"
+QUICK = f"threads=1 report=false {FORMER}"
+SHORT = f"experiment=credit report=false {FORMER}"
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
 
 

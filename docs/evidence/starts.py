@@ -231,7 +231,8 @@ def render(page: str) -> str:
         "- **Without one.** Sampled episodes of the pairs earn more. Warm starts are far better"
         " greedy than sampled, and their greedy replies gain, stay or lose.\n\n"
         "A guess often passes in `signal`, `sports` and `strategyqa`, so a group may pay for"
-        " answers that its words did not bring. Their price is 1. At 3, as elsewhere, seed 1"
+        " answers that its words did not bring. Their price is 1 for 50 tokens, the former unit."
+        " At 3, as elsewhere, seed 1"
         ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
         f"{markdown(three_minutes('three_minutes_price_3'))}\n"
         "## One policy for all, or one each\n\n"

@@ -36,7 +36,7 @@ def train(name: str, seed: int, price: str) -> dict[str, object]:
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     settings = [f"env={name}", "train.minutes=3", f"seed={seed}", f"hydra.run.dir={folder}"]
-    settings += [f"env.reward.price={price}"] if price else []
+    settings += [f"env.reward.price={price}", "env.reward.normalizer=50"] if price else []
     subprocess.run([sys.executable, "-m", "laconic", "train", *settings], check=True)
     seconds = time.monotonic() - began
     before, *_, after = read_rows(folder / "evaluations.jsonl")

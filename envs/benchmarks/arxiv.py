@@ -53,7 +53,12 @@ class Arxiv(WritingBenchmark, FamilyBenchmark):
 
     name = "arxiv"
     # Enough for the 256 words that the reward allows.
-    defaults = {**JOINT, "team": {"background": 1, "method": 1}, "budget": {"message": 512}}
+    defaults = {
+        **JOINT,
+        "reward": {"paid": "round", "normalizer": 436},
+        "team": {"background": 1, "method": 1},
+        "budget": {"message": 512},
+    }
     levels = LEVELS
     roles = LEVELS.roles
     goal = (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
-from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority
+from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority, priced
 from laconic.envs.families.common.generation import Span
 from laconic.envs.families.common.sources import Row, field
 from laconic.envs.task import Score, Split, Task
@@ -28,6 +28,7 @@ class Checkmate(MarkedAnswers):
     name = "checkmate"
     defaults = {
         **SPLIT,
+        **priced(17),
         "team": {"solver": 1, "attack": 1, "escape": 1},
         "schedule": [["attack", "escape"], "solver"],
         "budget": {"message": 96, "episode": 384},

@@ -13,7 +13,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.arithmetic.falsify import falsified
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
-from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers, priced
 from laconic.envs.families.common.sources import Row, field, filled, split_question
 from laconic.envs.task import Falsehood, Task
 
@@ -32,6 +32,7 @@ class GSM8K(ShortAnswers):
     name = "gsm8k"
     defaults = {
         **SPLIT,
+        **priced(12),
         "team": {"solver": 1, "helper": 3},
         "schedule": ["helper", "solver"],
         "generator": {"level": 1, "distractors": 1},

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority
+from laconic.envs.families.common.benchmark import SPLIT, MarkedAnswers, majority, priced
 from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
 from laconic.envs.families.mathematics.grading.grade import grade, plain, same_form
@@ -46,6 +46,7 @@ class MATH(MarkedAnswers):
     name = "math"
     defaults = {
         **SPLIT,
+        **priced(13),
         "team": {"solver": 1, "helper": 3},
         "schedule": ["helper", "solver"],
         "generator": {"level": 1, "distractors": 1},

@@ -18,7 +18,7 @@ from random import Random
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers, priced
 from laconic.envs.families.common.generation import Candidate, Span, draw_different, span
 from laconic.envs.families.common.sources import Row, field
 from laconic.envs.task import Benchmark, Falsehood, Split, Task
@@ -108,10 +108,10 @@ class Signal(ShortAnswers):
     name = "signal"
     defaults = {
         **SPLIT,
+        **priced(5),
         "team": {"solver": 1, "helper": 3},
         "schedule": ["helper", "solver"],
         "generator": {"things": 10, "colors": 4, "distractors": 2},
-        "reward": {"price": 1, "normalizer": 50},
     }
     roles = ("solver", "helper")
     goal = (

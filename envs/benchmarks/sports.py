@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers, priced
 from laconic.envs.families.common.sources import Row, field, filled
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.families.yes_no.sports import generate
@@ -32,10 +32,10 @@ class Sports(ShortAnswers):
     name = "sports"
     defaults = {
         **SPLIT,
+        **priced(14),
         "team": {"solver": 1, "scout": 3},
         "schedule": ["scout", "solver"],
         "generator": {"level": 1, "distractors": 1},
-        "reward": {"price": 1, "normalizer": 50},
     }
     roles = ("solver", "scout", "critic")
     goal = (

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from laconic.envs.checks import flag
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers
+from laconic.envs.families.common.benchmark import SPLIT, ShortAnswers, priced
 from laconic.envs.families.common.sources import Row, field, filled, split_sentences
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.families.yes_no.knowledge import generate
@@ -37,10 +37,10 @@ class StrategyQA(ShortAnswers):
     name = "strategyqa"
     defaults = {
         **SPLIT,
+        **priced(13),
         "team": {"solver": 1, "helper": 3},
         "schedule": ["helper", "solver"],
         "generator": {"level": 1, "distractors": 1},
-        "reward": {"price": 1, "normalizer": 50},
     }
     roles = ("solver", "helper", "critic")
     goal = (

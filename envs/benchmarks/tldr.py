@@ -43,6 +43,7 @@ class Tldr(WritingBenchmark, FamilyBenchmark):
     name = "tldr"
     defaults = {
         **JOINT,
+        "reward": {"paid": "round", "normalizer": 58},
         "team": {"concise": 1, "detailed": 1},
         # The paper's replies have at most 256 tokens.
         "budget": {"message": 256},

@@ -21,7 +21,7 @@ import numpy as np
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Score, Task
+from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, World, act_line
 
 GAIN = 0.2
@@ -104,7 +104,8 @@ class Matrix(World[State, str]):
     name: ClassVar[str] = "matrix"
     defaults: ClassVar[Mapping[str, Any]] = {
         **World.defaults,
-        "reward": {"price": 0.5, "normalizer": 50},
+        # The best team says nothing, so no brief team gives the unit.
+        "reward": {"price": PRICE, "normalizer": 50},
         "instructions": "brief",
     }
     script_names: ClassVar[Sequence[str]] = (

@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
+from laconic.envs.task import PRICE
 from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
@@ -60,6 +61,28 @@ def print_start(team: Any, environment: ParallelEnv[str, Any, Any]) -> None:
     print_conditions(environment)
     for conflict in conflicting_limits(team, environment):
         print(f"limits: {conflict}")
+    if words := unaffordable(environment):
+        print(f"price: {words}")
+
+
+def unaffordable(environment: ParallelEnv[str, Any, Any]) -> str:
+    """Describe a price that a perfect, brief team could not pay; else empty.
+
+    A price was once for 50 tokens everywhere, so an old `env.reward.price=3` would pass in silence.
+    """
+    task = getattr(environment, "benchmark", getattr(environment, "world", None))
+    tokens = getattr(task, "defaults", {}).get("reward", {}).get("normalizer")
+    if tokens is None:
+        return ""
+    reward = environment.reward
+    paid, most = reward.price * tokens / reward.normalizer, environment.metadata["max_reward"]
+    if paid <= most:
+        return ""
+    return (
+        f"a perfect, brief team would pay more than it earns: {paid:.3g} for {tokens} tokens, of"
+        f" {most:g}; set env.reward.price to at most {most * reward.normalizer / tokens:.3g}."
+        f" {PRICE:g} is the default; a former price p, for 50 tokens, is p * {tokens} / 50"
+    )
 
 
 def conflicting_limits(team: Any, environment: ParallelEnv[str, Any, Any]) -> list[str]:

@@ -32,13 +32,22 @@ def set_training_price(
     step_price = training_price(cfg)
     if step_price is None or any(override.startswith(_OWN) for override in typed):
         return
-    step, price = step_price
+    step, price, tokens = step_price
+    reward = environments[0].reward
+    if tokens is None or tokens == reward.normalizer:
+        unit = ""
+    else:
+        # A run of another unit, such as those before each environment had its own.
+        unit = f" ({price:g} for {tokens:g} tokens)"
+        price *= reward.normalizer / tokens
     set_price(environments, price)
-    print(f"price: {price:g}, as in training at step {step} (env.reward.price sets another)")
+    print(f"price: {price:g}{unit}, as in training at step {step} (env.reward.price sets another)")
 
 
-def training_price(cfg: DictConfig) -> tuple[int, float] | None:
-    """Return the training step of the evaluated policy and its token price; None if unknown.
+def training_price(cfg: DictConfig) -> tuple[int, float, float | None] | None:
+    """Return the training step of the evaluated policy, its price, and the tokens that it buys.
+
+    None if unknown; the tokens alone are None for a run whose configuration does not say them.
 
     `agent.model` may be a run folder, with `agent.step`, or the `policy/` folder of a run.
     """
@@ -49,14 +58,15 @@ def training_price(cfg: DictConfig) -> tuple[int, float] | None:
     run = next((path for path in (folder, *folder.parents[:2]) if run_folder(str(path))), None)
     if run is None or (run != folder and "policy" not in (folder.name, folder.parent.name)):
         return None
-    name = (read_config(run).get("env") or {}).get("name")
+    env = read_config(run).get("env") or {}
+    name, tokens = env.get("name"), (env.get("reward") or {}).get("normalizer")
     if name is None or name != cfg.env.get("name"):
         return None
     step = _step(run, folder, OmegaConf.select(cfg, "agent.step"))
     rows = read_rows(RunFolder(run).metrics)
     prices = {row["step"]: row["train/price"] for row in rows if "train/price" in row}
     steps = [priced for priced in prices if step is None or priced <= step]
-    return (max(steps), float(prices[max(steps)])) if steps else None
+    return (max(steps), float(prices[max(steps)]), tokens) if steps else None
 
 
 def _step(run: Path, folder: Path, step: int | None) -> int | None:

@@ -27,7 +27,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment, fenced, fences, plainer
 from laconic.envs.families.coding.generate import LEVELS, Item, items
 from laconic.envs.families.coding.syntax import parse, under, without_closing_names
-from laconic.envs.families.common.benchmark import SPLIT, FamilyBenchmark, majority
+from laconic.envs.families.common.benchmark import SPLIT, FamilyBenchmark, majority, priced
 from laconic.envs.families.common.generation import DISTRACTORS, Span
 from laconic.envs.task import Score, Split, Task
 
@@ -74,6 +74,7 @@ class CodingBenchmark(ProgramBenchmark):
     roles = ("coder", "tester")
     defaults = {
         **SPLIT,
+        **priced(13),
         "team": {"coder": 1, "tester": 3},
         "schedule": ["tester", "coder"],
         "answer": "coder",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from laconic.envs.checks import check_names
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.families.common.sources import NO_DOCUMENTS, Documents, Row, keyed_rows
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import PRICE, Benchmark, Score, Split, Task
 
 Vote = TypeVar("Vote", bound=Hashable)
 SPLIT: Mapping[str, Any] = {
@@ -22,19 +22,29 @@ SPLIT: Mapping[str, Any] = {
     "topology": "star",
     # Caps for the shipped policy; a team of language models raises them.
     "budget": {"message": 48, "episode": 192},
-    "reward": {"price": 3, "normalizer": 50},
     "instructions": "brief",
 }
-"""Defaults of a task whose statements are dealt among agents that help one to answer."""
+"""Defaults of a task whose statements are dealt among agents that help one to answer; `priced` adds
+the unit of its price."""
+
+
+def priced(tokens: int) -> dict[str, Any]:
+    """Return the default price, for as many tokens as the briefest known team is billed.
+
+    They are those of the script `oracle` on generated tasks, at the default level and team, cut by
+    the shipped policy's tokenizer. `telegraph` is briefer, but its words are a code for one source.
+    """
+    return {"reward": {"price": PRICE, "normalizer": tokens}}
+
+
 JOINT: Mapping[str, Any] = {
     # The paper (MAGRPO, arXiv 2508.04652) has one round, or two with feedback in between.
     "rounds": 1,
     "topology": "none",
     "answer": "joint",
-    "reward": {"paid": "round"},
     "instructions": "brief",
 }
-"""Defaults of a task whose agents write parts of one work at the same time."""
+"""Defaults of a task whose agents write parts of one work at the same time, for free."""
 
 
 def majority(answers: Iterable[Vote | None]) -> Vote | None:

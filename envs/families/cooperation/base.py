@@ -54,6 +54,7 @@ class CooperativeCoding(ProgramBenchmark):
     roles = ("auxiliary", "main")
     defaults = {
         **JOINT,
+        "reward": {"paid": "round", "normalizer": 49},
         "team": {"auxiliary": 1, "main": 1},
         "budget": {"message": 256},
         "generator": {"level": 2, "distractors": 0},

@@ -28,7 +28,7 @@ from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
-from laconic.envs.task import Score, Split, Task
+from laconic.envs.task import PRICE, Score, Split, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, World
 from laconic.envs.worlds.boxnet.grid import (
     COLORS,
@@ -140,7 +140,7 @@ class BoxNet(World[State, str]):
     name: ClassVar[str] = "boxnet"
     defaults: ClassVar[Mapping[str, Any]] = {
         "budget": {"message": 256},
-        "reward": {"price": 0.5, "normalizer": 50},
+        "reward": {"price": PRICE, "normalizer": 155},
         "instructions": "brief",
     }
     common_reward: ClassVar[bool] = True

@@ -29,7 +29,7 @@ import numpy as np
 from laconic.envs.checks import check_names, choice, flag, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
-from laconic.envs.task import Score, Split, Task
+from laconic.envs.task import PRICE, Score, Split, Task
 from laconic.envs.worlds.base import Script, TeacherStyle
 from laconic.envs.worlds.commons import scripts, stock
 from laconic.envs.worlds.commons.stock import CAPACITY, GRANTS, LEAST, LIFE, SUSTAINED, Month, State
@@ -75,7 +75,8 @@ class Commons(WordedCommons):
     name: ClassVar[str] = "commons"
     defaults: ClassVar[Mapping[str, Any]] = {
         **WordedCommons.defaults,
-        "reward": {"price": 0.5, "normalizer": 50},
+        # The best team says nothing, so no brief team gives the unit.
+        "reward": {"price": PRICE, "normalizer": 50},
         "instructions": "brief",
     }
     script_names: ClassVar[Sequence[str]] = scripts.NAMES

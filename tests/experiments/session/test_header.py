@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,14 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from places import CONF
 
-from laconic.experiments.session.header import conflicting_limits, header, print_start, unseen
+from laconic import envs
+from laconic.experiments.session.header import (
+    conflicting_limits,
+    header,
+    print_start,
+    unaffordable,
+    unseen,
+)
 from laconic.learners.agents.recipes import SHIPPED
 
 
@@ -174,3 +182,26 @@ def test_limits_on_thoughts_that_differ_are_named():
     [line] = conflicts(1024, 64)
     assert "thoughts end after 64 tokens" in line
     assert "agent.sampling.thinking_tokens=1024" in line and "env.budget.thought=64" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "reward", "words"),
+    [
+        ("gsm8k", {}, ""),
+        ("gsm8k", {"price": 1}, ""),
+        # The price of a former configuration: 3 for the 12 tokens of a brief team.
+        ("gsm8k", {"price": 3}, "more than it earns: 3 for 12 tokens, of 1; set .* at most 1\\."),
+        # The former unit beside it: 12 tokens cost 0.72.
+        ("gsm8k", {"price": 3, "normalizer": 50}, ""),
+        ("signal", {"price": 11, "normalizer": 50}, "1.1 for 5 tokens, of 1; set .* at most 10\\."),
+        # A program of a pair earns 4.
+        ("coop_mbpp", {"price": 3}, ""),
+        ("coop_mbpp", {"price": 5}, "5 for 49 tokens, of 4"),
+    ],
+)
+def test_a_price_that_a_brief_team_cannot_pay_is_named(name, reward, words, capsys):
+    env = envs.make(name, tasks=2, reward=reward)
+    found = unaffordable(env)
+    assert re.search(words, found) if words else not found
+    print_start(None, env)
+    assert ("price: a perfect, brief team" in capsys.readouterr().out) == bool(words)

@@ -36,9 +36,9 @@ def configured(model, step=None, name="gsm8k"):
 
 def test_it_is_that_of_the_step_of_the_weights(run_of):
     run = run_of()
-    assert training_price(configured(run, step=2)) == (2, 0.1)
+    assert training_price(configured(run, step=2)) == (2, 0.1, None)
     for place in (run, run / "policy", run / "policy" / "solver_0"):
-        assert training_price(configured(place)) == (3, 0.2)
+        assert training_price(configured(place)) == (3, 0.2, None)
 
 
 def test_other_models_environments_and_runs_without_a_price_have_none(run_of, tmp_path):
@@ -68,3 +68,17 @@ def test_it_is_set_unless_the_command_sets_another(run_of, capsys, overrides, pr
     assert environments[0].reward.price == price
     line = "price: 0.2, as in training at step 3 (env.reward.price sets another)\n"
     assert capsys.readouterr().out == (line if price == 0.2 else "")
+
+
+def test_a_price_of_another_unit_keeps_its_rate(run_of, capsys):
+    run = run_of(prices=(None, 3.0))
+    (run / "config.yaml").write_text("env: {name: gsm8k, reward: {price: 3.0, normalizer: 50}}\n")
+    environments = [envs.make("gsm8k", tasks=2)]
+    set_training_price(configured(run), environments, ())
+    # 3 / 50 = 0.06 a token, which is 0.72 for 12 tokens.
+    assert environments[0].reward.price == pytest.approx(0.72)
+    assert environments[0].reward.normalizer == 12
+    line = (
+        "price: 0.72 (3 for 50 tokens), as in training at step 1 (env.reward.price sets another)\n"
+    )
+    assert capsys.readouterr().out == line
