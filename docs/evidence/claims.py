@@ -91,7 +91,7 @@ PRESENT = (TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED, GATED)
 CLAIMS: Sequence[Claim] = (
     Claim(
         "The shipped team says half as much and solves as many ([quickstart](quickstart.md))",
-        "`laconic train -m seed=0,1,2,3,4 threads=1`",
+        "`laconic train -m seed=0,1,2,3,4 threads=1 env.reward.price=3 env.reward.normalizer=50`",
         [],
         "0 to 4",
         partial(quick, "strong"),
