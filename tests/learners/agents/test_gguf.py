@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from importlib.util import find_spec
 
 import pytest
@@ -151,3 +152,11 @@ def packed_free_tokenizer():
     from laconic.learners.agents.tiny.new import build_tokenizer
 
     return build_tokenizer(["a b c"], 300)
+
+
+@pytest.mark.parametrize(("tensors", "entries"), [(2**60, 0), (0, 2**60), (3, 1)])
+def test_counts_that_a_file_does_not_hold_are_refused(tmp_path, tensors, entries):
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, tensors, entries) + bytes(64))
+    with pytest.raises(SettingError, match=r"bad\.gguf"):
+        load_model(str(path), "float32", "cpu")
