@@ -266,7 +266,7 @@ def wilson(successes: float, count: float) -> tuple[float, float]:
     """
     if count == 0:
         return 0.0, 1.0
-    share, z = successes / count, Z95
+    share, z = float(successes) / count, Z95
     scale = 2 * (count + z**2)
     center = (2 * count * share + z**2) / scale
     half = z / scale * math.sqrt(4 * count * share * (1 - share) + z**2)

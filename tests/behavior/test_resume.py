@@ -278,7 +278,7 @@ def test_resuming_with_another_configuration_names_the_keys_that_differ(
     differing = [line for line in outcome.message.splitlines() if line.startswith("  ")]
     # The learner's seed follows the run's; the number of steps and the loggers may change.
     assert differing == [
-        "  env.reward.price: was 3, now 0.25",
+        "  env.reward.price: was 0.12, now 0.25",
         "  seed: was 0, now 3",
     ]
     assert {path: path.read_bytes() for path in before} == before

@@ -12,29 +12,34 @@ def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
     folder = tmp_path / "sweep"
     swept = [*small, "train.steps=1", "train.evaluate_every=null", "seed=0,1"]
     # The small run has report=false; the last word counts, whatever it is.
-    swept += ["env.reward.price=0,3", "logger=none", "report=No"]
+    swept += ["env.reward.price=0,0.12", "logger=none", "report=No"]
     outcome = run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 0, outcome.err
     assert not [*folder.rglob("report.html")] and not (folder / "sweep.csv").exists()
     prices = [
         [row.get("train/price") for row in rows(folder / job / "metrics.jsonl")] for job in "0123"
     ]
-    assert prices == [[None, 0.0], [None, 3.0], [None, 0.0], [None, 3.0]]
-    # Seed 0 at 3, the default price, is the training that other tests compare with, though a job
+    assert prices == [[None, 0.0], [None, 0.12], [None, 0.0], [None, 0.12]]
+    # Seed 0 at 0.12, the default price, is the training that other tests compare with, though a job
     # came before it. It is evaluated at its end, the longer training only later.
     before, after = timeless(folder / "1" / "metrics.jsonl")
     first, second, *_ = timeless(trained[0] / "metrics.jsonl")
     assert before == first and after.items() > second.items()
     report = run("report", str(folder))
     assert report.code == 0, report.err
-    assert "env.reward.price=3" in (folder / "report.html").read_text()
+    assert "env.reward.price=0.12" in (folder / "report.html").read_text()
     assert (folder / "report" / "accuracy_tokens.png").exists()
     with open(folder / "sweep.csv", newline="") as file:
         data = list(csv.DictReader(file))
     figures = [rows(folder / job / "metrics.jsonl")[-1]["eval/tokens_said"] for job in "0123"]
     assert [float(row["eval/tokens_said"]) for row in data] == figures
     told = [(row["learner"], row["seed"], row["env.reward.price"]) for row in data]
-    assert told == [("gspo", "0", "0"), ("gspo", "0", "3"), ("gspo", "1", "0"), ("gspo", "1", "3")]
+    assert told == [
+        ("gspo", "0", "0"),
+        ("gspo", "0", "0.12"),
+        ("gspo", "1", "0"),
+        ("gspo", "1", "0.12"),
+    ]
 
 
 def test_a_sweep_over_environments_ends_with_one_report_that_has_a_panel_for_each(

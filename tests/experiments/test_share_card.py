@@ -35,7 +35,7 @@ def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
         # No result of the benchmark itself is claimed.
         assert result.dataset_type == "laconic-gsm8k-generated"
     text = card.text
-    assert "| tokens said |" in text and "- seed: 0" in text and "price: 3 for 50 tokens" in text
+    assert "| tokens said |" in text and "- seed: 0" in text and "price: 0.12 for 12 tokens" in text
     assert {"laconic", "gspo"} <= set(card.data.tags)
 
 

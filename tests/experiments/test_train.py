@@ -118,9 +118,9 @@ def dearer(run, small, tmp_path_factory):
 
 def test_a_rising_price_is_asked_in_training_and_evaluation_alike(dearer, rows):
     folder = dearer
-    # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 3.
+    # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.12.
     metrics = rows(folder / "metrics.jsonl")
-    assert [row["train/price"] for row in metrics[1:]] == [0.0, 1.5, 3.0, 3.0]
+    assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.06, 0.12, 0.12]
     assert metrics[1]["train/reward"] == metrics[1]["train/score"]
     # Before training a token costs what it does in the first step, and then what it does in each.
     assert metrics[0]["eval/reward"] == metrics[0]["eval/score"]

@@ -37,6 +37,7 @@ LEARNER = {
     "task_advantage",
     "price_advantage",
 }
+STAKES = ("pass_rate", "agent_charge", "agent_earns", "team_charge")
 SAID = ("tokens_said/solver", "tokens_said/helper", "facts_told", "stated", "strict")
 GROUPS = ("reply_tokens", "entropy")
 SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
@@ -88,7 +89,8 @@ def test_metrics_are_one_flat_object_per_step_under_the_documented_names(trained
         assert all(isinstance(value, int | float) for value in row.values())
         assert all(math.isfinite(value) for value in row.values())
         trains, evaluates = row["step"] > 0, row["step"] in (0, 2, 4)
-        assert names(row, "eval/") == ({*GLOSSARY, *SAID} if evaluates else set())
+        stakes = {*STAKES, "silence_earns"} if row["step"] == 0 else {*STAKES}
+        assert names(row, "eval/") == ({*GLOSSARY, *SAID, *stakes} if evaluates else set())
         assert names(row, "train/") == ({*GLOSSARY, *SAID, "price", *GROUPS} if trains else set())
         assert names(row, "memory/") == ({"peak_gigabytes"} if trains else set())
         first = {"changed_weights"} if row["step"] == 1 else set()

@@ -68,5 +68,5 @@ def test_a_warm_start_names_the_teachers_figures_after_the_teacher(
     assert "teacher/accuracy" in metrics[1] and metrics[2][NAME] == 0.0
     assert not any("train/accuracy" in row for row in metrics), json.dumps(metrics)
     lines = [line for line in outcome.out.splitlines() if line.startswith("step ")]
-    assert lines and all("the policy itself solves 0%" in line for line in lines)
+    assert lines and all("the policy itself solves 0 %" in line for line in lines)
     assert "loss" in lines[-1] and not any("accuracy" in line for line in lines)

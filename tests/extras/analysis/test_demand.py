@@ -46,7 +46,7 @@ def test_runs_are_compared_with_predictions(run, trained, tmp_path):
     assert outcome.code == 0, outcome.err
     with open(tmp_path / "d" / "runs.csv", encoding="utf-8", newline="") as file:
         (line,) = csv.DictReader(file)
-    assert (line["run"], line["price"], line["seed"]) == ("run", "3.0", "0")
+    assert (line["run"], line["price"], line["seed"]) == ("run", "0.12", "0")
     assert "trained runs" in outcome.out
     assert "1 runs below the choke price" in outcome.out
 

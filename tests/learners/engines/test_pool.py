@@ -107,7 +107,7 @@ def test_an_invalid_reply_stops_the_rollout(synced, play_groups):
         "retokenised": "prompt tokens were sent",
         "short": "log-probabilities",
         "beyond": "continues after the end token|; expected 1 to|and they differ",
-        "nan": "is no log-probability",
+        "nan": "expected a finite number as .*token_logprobs",
     }.items():
         server.faults.extend([""] * 3 + [fault] * 20)
         with pytest.raises(ServerError, match=message):
