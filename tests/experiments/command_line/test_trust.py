@@ -75,7 +75,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
             name = OmegaConf.select(OmegaConf.load(path), target.removeprefix(f"{group}."))
             for setting in inspect.signature(resolve_name(name)).parameters:
                 key = target.replace("_target_", setting)
-                # What is in a mapping is on the lists itself; `settings` is `**settings`, and `free`
+                # What is in a mapping is on the lists itself; `settings` is `**settings`; `free`
                 # is refused on a command line.
                 mapping = setting in ("settings", "free") or any(
                     other.startswith(f"{key}.") for other in ALL
