@@ -189,13 +189,13 @@ def before_and_after(axes: Axes) -> None:
     }
     text: Any = {"fontsize": READ_ON_A_PHONE, "color": INK, "va": "center"}
     for color, (name, (team, at, shape)) in zip(PALETTE, arrows.items(), strict=False):
-        before, after, speech = team
+        before, after, informed = team
         ends = [(tokens.mean, accuracy.mean) for tokens, accuracy in (before, after)]
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 7, "shrinkB": 7, "linewidth": 2}
         axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow)
         mark(axes, before, (color, shape), "", hollow=True)
         mark(axes, after, (color, shape), "")
-        axes.text(at[0], at[1] / 100, f"{name}:\n{speech}", **{**text, "color": color})
+        axes.text(at[0], at[1] / 100, f"{name}:\n{informed}", **{**text, "color": color})
     others = {
         "single": ("gsm8k_level1/comparison", "one agent\nreads all", (3, 88)),
         "capped": ("gsm8k_level1/default_comparison", "SmolLM2 under a hard cap", (46, 1)),
