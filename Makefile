@@ -26,7 +26,7 @@ train: .venv/installed  ## train a small team on the CPU and write a report (2 t
 	$(BIN)/laconic train $(ARGS)
 
 # One process per core of a small machine: another one imports and starts everything once more.
-test: .venv/installed  ## run the default tests (about 4 minutes on two cores)
+test: .venv/installed  ## run the default tests
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
