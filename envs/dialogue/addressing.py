@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from laconic.envs.dialogue.channel import Transmission
 from laconic.envs.dialogue.characters import ascii_alike
 from laconic.envs.dialogue.messages import Message
 from laconic.envs.dialogue.roster import role_of
@@ -165,6 +166,18 @@ class Audience:
         sizes = [len(each) for each in self.listeners.values()]
         sent, reached, unheard = self._counts
         self._counts = sent + len(sizes), reached + sum(sizes), unheard + sizes.count(0)
+
+    def tokens_heard(
+        self, messages: Mapping[str, Message], transmission: Transmission | None
+    ) -> dict[str, int]:
+        """Return the message tokens of the round that each agent hears, without lost messages."""
+        tokens = dict.fromkeys(messages, 0)
+        for speaker, listeners in self.listeners.items():
+            message = messages[speaker]
+            for listener in listeners:
+                lost = transmission and transmission.loses(message, listener)
+                tokens[listener] += 0 if lost else message.tokens
+        return tokens
 
     @property
     def measures(self) -> dict[str, float]:

@@ -279,14 +279,14 @@ class DialogueEnv(TeamEnv):
         if self.information == "split" and any(task.statements for task in self.tasks.values()):
             self._roster.check_order(self.rounds)
 
-    def _is_graded(self, reward: Reward) -> bool:
+    def _task_pay(self, reward: Reward) -> dict[str, Any]:
         paid_by_measure = reward.measure is not None or reward.multiply_by is not None
-        return self.benchmark.graded or paid_by_measure
-
-    def _max_reward(self, reward: Reward) -> float:
         # With `paid=round` every round pays the score. A measure that multiplies it is a share.
         highest = self.benchmark.max_reward if reward.measure is None else 1.0
-        return highest * (self.rounds if reward.paid == "round" else 1)
+        return {
+            "graded": self.benchmark.graded or paid_by_measure,
+            "max_reward": highest * (self.rounds if reward.paid == "round" else 1),
+        }
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
@@ -365,7 +365,9 @@ class DialogueEnv(TeamEnv):
         if over and score is None and self.graded:
             score = self._score()
         tokens = self._charged(self._free_tokens(), over=over)
-        tokens_heard = None if over or not self._account.reward.read_price else self._tokens_heard()
+        tokens_heard = None
+        if self._account.reward.read_price and not over:
+            tokens_heard = self._audience.tokens_heard(self._latest, self._transmission)
         pay = self._account.pay(
             tokens, score, tokens_heard=tokens_heard, over=over, rounds_left=rounds_left
         )

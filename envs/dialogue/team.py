@@ -203,17 +203,13 @@ class TeamEnv(TextEnv, ABC):
 
     @reward.setter
     def reward(self, reward: Reward) -> None:
+        rules = {"when": reward.when, "charge": reward.charge, **self._task_pay(reward)}
+        self.metadata = {**self.metadata, **rules}
         self._reward = reward
-        rules = {"when": reward.when, "charge": reward.charge, "graded": self._is_graded(reward)}
-        self.metadata = {**self.metadata, **rules, "max_reward": self._max_reward(reward)}
 
-    def _is_graded(self, reward: Reward) -> bool:
-        """Return whether the task may pay a part of the most, or pays without being solved."""
-        return False
-
-    def _max_reward(self, reward: Reward) -> float:
-        """Return the most that the task pays an agent in an episode, charges aside."""
-        return 1.0
+    def _task_pay(self, reward: Reward) -> dict[str, Any]:
+        """Return what the task pays, `graded` and `max_reward` of `envs.dialogue.reward`."""
+        return {"graded": False, "max_reward": 1.0}
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -451,16 +447,6 @@ class TeamEnv(TextEnv, ABC):
             + weight * message.thought
             for agent, message in self._latest.items()
         }
-
-    def _tokens_heard(self) -> dict[str, int]:
-        """Return the message tokens of the round that each agent hears, without lost messages."""
-        tokens = dict.fromkeys(self._latest, 0)
-        for speaker, listeners in self._audience.listeners.items():
-            message = self._latest[speaker]
-            for listener in listeners:
-                lost = self._transmission and self._transmission.loses(message, listener)
-                tokens[listener] += 0 if lost else message.tokens
-        return tokens
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}

@@ -139,11 +139,8 @@ class WorldEnv(TeamEnv):
         """Return the act lines and phrases of the world's menu that make sense now."""
         return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
-    def _is_graded(self, reward: Reward) -> bool:
-        return self.world.graded
-
-    def _max_reward(self, reward: Reward) -> float:
-        return self.world.max_reward
+    def _task_pay(self, reward: Reward) -> dict[str, Any]:
+        return {"graded": self.world.graded, "max_reward": self.world.max_reward}
 
     def _begin(self, generator: np.random.Generator) -> None:
         # A generator of its own: settings do not change the random outcomes of a seed.
@@ -208,7 +205,9 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
-        tokens_heard = None if over or not self._account.reward.read_price else self._tokens_heard()
+        tokens_heard = None
+        if self._account.reward.read_price and not over:
+            tokens_heard = self._audience.tokens_heard(self._latest, self._transmission)
         pay = self._account.settle(
             earned, self._charged(over=over), tokens_heard=tokens_heard, due=solved
         )
