@@ -64,6 +64,13 @@ MUTANTS = (
         "tests/learners/algorithms/test_sdpo.py",
     ),
     NamedMutant(
+        "center=messages centers what is said",
+        "learners/algorithms/sdpo.py",
+        '(self._center == "messages" and reply.silent)',
+        'self._center == "messages"',
+        "tests/learners/algorithms/test_sdpo.py",
+    ),
+    NamedMutant(
         "an episode passes once at most",
         "learners/advantages/credit.py",
         "return min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0)",

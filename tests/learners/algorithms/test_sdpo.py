@@ -75,18 +75,14 @@ def test_the_next_round_is_what_the_agent_read_until_its_next_turn_or_the_end():
     assert texts == ["a reads y twice", "b reads x", "", "a reads the end"]
 
 
-def test_feedback_is_the_comment_of_the_environment():
-    turn = Turn("a_0", 0, "x", feedback="Too long.")
-    assert feedback(Episode("t", (turn,), {}), turn) == "Too long."
-
-
 @pytest.mark.parametrize(
     ("solved", "line"),
     [(True, "The answer is right."), (False, "The answer is wrong."), (None, "Score: 0.25.")],
 )
-def test_the_outcome_is_one_line(solved, line):
-    turn = Turn("a_0", 0, "x")
-    assert outcome(Episode("t", (turn,), {}, score=0.25, solved=solved), turn) == line
+def test_the_outcome_is_one_line_and_feedback_is_the_comment_of_the_environment(solved, line):
+    turn = Turn("a_0", 0, "x", feedback="Too long.")
+    episode = Episode("t", (turn,), {}, score=0.25, solved=solved)
+    assert (outcome(episode, turn), feedback(episode, turn)) == (line, "Too long.")
 
 
 # Where the follow-up stands
@@ -149,9 +145,7 @@ def test_two_tokens_by_hand(flat):
     hindsight = learner({"solver_0": flat}, follow_up="feedback")
     (reply,) = hindsight.sequences(group)
     assert values(reply) == pytest.approx([-1.0, 1.0], abs=1e-6)
-    assert reply.token_advantages[: -len(group.episodes[0].turns[0].reply_ids)] == (0.0,) * (
-        len(reply.token_ids) - 2
-    )
+    assert reply.token_advantages[:-2] == (0.0,) * (len(reply.token_ids) - 2)
     # The pass of training finds -ln V too: ratios e^(1 - ln V) and e^(3 - ln V), both below the
     # lower clip of 0.8. The first loses 0.8, the second gains its ratio.
     metrics = hindsight.update([group])
@@ -162,11 +156,18 @@ def test_two_tokens_by_hand(flat):
     assert metrics["follow_up_share"] == 1.0 and metrics["groups_without_contrast"] == 0.0
 
 
-def test_two_tokens_without_a_center_by_hand(flat):
-    group = spoken(flat, (10, 11), (-1.0, -3.0), "Too long.")
-    (reply,) = learner({"solver_0": flat}, follow_up="feedback", center="none").sequences(group)
-    log_v = math.log(len(flat.tokenizer))
-    assert values(reply) == pytest.approx([1 - log_v, 3 - log_v], abs=1e-5)
+@pytest.mark.parametrize("center", ["mean", "messages", "none"])
+def test_two_tokens_and_the_one_of_silence_by_hand(flat, center):
+    # r = (1 - ln V, 3 - ln V) for the words, whose center leaves (-1, 1); 1 - ln V for silence.
+    first, second = (surprise - math.log(len(flat.tokenizer)) for surprise in (1, 3))
+    expected = {"mean": [-1, 1, 0], "messages": [-1, 1, first], "none": [first, second, first]}
+    found = []
+    for ids in ((10, 11), flat.write("")):
+        group = spoken(flat, ids, (-1.0, -3.0)[: len(ids)], "Too long.")
+        hindsight = learner({"solver_0": flat}, follow_up="feedback", center=center)
+        (reply,) = hindsight.sequences(group)
+        found += values(reply)
+    assert found == pytest.approx(expected[center], abs=1e-5)
 
 
 @pytest.mark.parametrize("center", ["mean", "none", "messages"])
