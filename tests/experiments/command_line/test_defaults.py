@@ -121,6 +121,15 @@ def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
     assert OmegaConf.select(composed(*warm, f"{key}=7")[0], key) == 7
 
 
+def test_a_warm_start_of_boxnet_is_small_and_keeps_what_was_typed():
+    cfg, _ = composed("experiment=warm_start", "env=boxnet", "train.steps=1")
+    assert (cfg.env.tasks, cfg.train.steps, cfg.train.tasks_per_step) == (20_000, 1, 2)
+    assert (cfg.evaluation.tasks, cfg.agent.sampling.max_reply_tokens) == (1, 25)
+    sizes = ("positions", "hidden", "layers", "heads", "intermediate")
+    assert [cfg.agent.model_config[size] for size in sizes] == [4096, 64, 2, 2, 128]
+    assert composed("experiment=warm_start", "env=boxnet")[0].train.steps == 300
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_fresh_weights_follow_the_recipe_of_the_shipped_policy(name):
     assert name in envs.names()
