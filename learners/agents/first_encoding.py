@@ -1,20 +1,24 @@
-"""First encoding of a stranger's tokenizer, in a process with limits of time and memory.
+"""First encoding and decoding by a stranger's tokenizer, in a process of limited time and memory.
 
-A tokenizer file holds rules and patterns. A few rules can make gigabytes of a word, and a pattern
-can take longer than anyone waits. Nothing in this process could stop either. This module is also
-the program that encodes: `first_encoding.py <tokenizer.json>` writes what is wrong, or nothing.
+A tokenizer file holds rules and patterns. A few rules can make gigabytes of a word, or a text of
+millions of characters of one token, and a pattern can take longer than anyone waits. Nothing in
+this process could stop them. This module is also the program that encodes, and decodes again:
+`first_encoding.py <tokenizer.json>` writes what is wrong, or nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 MAX_SECONDS = 20
 """Maximum processor time; a tokenizer of 150,000 entries takes 0.4 s, nearly all to be read."""
@@ -25,6 +29,9 @@ _WALL_SECONDS = 300.0
 _MAX_GROWTH = 20
 """Maximum tokens per character of the text. A byte is a token at most, and NFKC makes 18
 characters of one."""
+_MAX_DECODED = 4
+"""Maximum characters that the rules of a decoder make of one. A rule of a model's own puts a space
+in place of a mark, which is 1; a pattern in the mark's place counts as 2, and two of them as 4."""
 _RUNS = "".join(chr(code) * 48 for code in range(32, 127))
 # A pattern that tries every way to cut a run is slow where another character follows than the one
 # it looks for, and where that one comes later. So runs stand in both orders, before all characters.
@@ -40,7 +47,7 @@ _FAULTS: dict[bytes, str | None] = {}
 
 
 def find_fault(file: Path) -> str | None:
-    """Return why a tokenizer cannot encode a short text, or None.
+    """Return why a tokenizer cannot encode a short text, or decode its tokens; None if it can.
 
     Raises:
         OSError: the file cannot be read.
@@ -90,8 +97,25 @@ def panics_raised() -> Iterator[None]:
         ) from error
 
 
+def decoded_size(decoder: Mapping[str, Any]) -> float:
+    """Return how many characters the rules of a decoder make of one, at most.
+
+    Only the rule `Replace` writes text of its own. Decoding all tokens would not show the bound: a
+    rule behind `Fuse` may wait for two tokens side by side that stand so in no text of ours.
+
+    Args:
+        decoder: entry `decoder` of a tokenizer file; empty for none.
+    """
+    size = math.prod(map(decoded_size, decoder.get("decoders", ())))
+    if decoder.get("type") == "Replace":
+        content, found = len(decoder["content"]), len(decoder["pattern"].get("String", ""))
+        # A pattern may also match between all characters.
+        size *= max(1.0, content / found) if found else 1 + content
+    return size
+
+
 def main() -> None:
-    """Encode the text with the tokenizer of a file, and write what is wrong."""
+    """Encode the text with the tokenizer of a file, decode all, and write what is wrong."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -106,12 +130,26 @@ def main() -> None:
         # Not of this form; transformers says so, or converts it.
         return
     try:
-        count = len(tokenizer.encode(TEXT).ids)
+        ids = tokenizer.encode(TEXT).ids
     except BaseException as error:
         print(f"cannot encode a short text ({' '.join(str(error).split())[:300]})")
         return
+    count = len(ids)
     if count > _MAX_GROWTH * len(TEXT):
         print(f"makes {count:,} tokens of {len(TEXT):,} characters")
+        return
+    try:
+        size = decoded_size(
+            json.loads(tokenizer.decoder.__getstate__()) if tokenizer.decoder else {}
+        )
+        if size > _MAX_DECODED:
+            print(f"has a decoder whose rules make up to {size:,.0f} characters of one")
+            return
+        # A rule may be slow on entries that the text does not have.
+        for each in (ids, list(range(tokenizer.get_vocab_size()))):
+            tokenizer.decode(each, skip_special_tokens=False)
+    except BaseException as error:
+        print(f"cannot decode its tokens ({' '.join(str(error).split())[:300]})")
 
 
 if __name__ == "__main__":

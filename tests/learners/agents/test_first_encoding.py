@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import first_encoding
 from laconic.learners.agents.first_encoding import TEXT, find_fault, panics_raised
 from laconic.learners.agents.load import load_tokenizer
+from laconic.learners.agents.recipes import SHIPPED
 
 
 def hundredfold(times: int) -> normalizers.Normalizer:
@@ -45,6 +46,24 @@ FAULTS = {
         {"normalizer": normalizers.Replace(Regex("( |  )*z"), "")},
         "cannot encode a short text",
     ),
+    # 100 for one character of a token, three times: a million.
+    "a long token": (
+        {"decoder": decoders.Sequence([decoders.Replace("e", "e" * 100)] * 3)},
+        "has a decoder whose rules make up to 1,000,000 characters of one",
+    ),
+    # No text of ours has these two tokens side by side. 5,000 characters of two.
+    "a long pair": (
+        {"decoder": decoders.Sequence([decoders.Fuse(), decoders.Replace("qZ", "e" * 5000)])},
+        "make up to 2,500 characters of one",
+    ),
+    "a place between characters": (
+        {"decoder": decoders.Replace(Regex("x*"), "eeee")},
+        "make up to 5 characters of one",
+    ),
+    "a slow rule of decoding": (
+        {"decoder": decoders.Sequence([decoders.Fuse(), decoders.Replace(Regex("(a+)+$"), "")])},
+        "cannot decode its tokens",
+    ),
 }
 
 
@@ -54,6 +73,35 @@ def test_a_tokenizer_that_makes_too_much_of_a_text_is_refused(saved, parts, said
     with pytest.raises(SettingError, match=f"tokenizer.json of agent.model=.* {said}") as refusal:
         load_tokenizer(str(saved))
     assert "\n" not in str(refusal.value)
+
+
+NORMAL = {
+    "bytes": decoders.ByteLevel(),
+    "word pieces": decoders.WordPiece(),
+    "spaces": decoders.Metaspace(),
+    # Llama 2: a mark for a space, bytes of rare characters, and no space at the beginning.
+    "sentences": decoders.Sequence(
+        [
+            decoders.Replace("\u2581", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    ),
+    "a pattern": decoders.Replace(Regex(r"\s+"), " "),
+}
+
+
+@pytest.mark.parametrize("decoder", NORMAL.values(), ids=NORMAL)
+def test_decoders_of_models_pass(tmp_path, decoder):
+    assert find_fault(written(tmp_path, decoder=decoder)) is None
+
+
+@pytest.mark.parametrize(
+    "file", sorted(SHIPPED.rglob("tokenizer.json")), ids=lambda f: f.parent.name
+)
+def test_shipped_tokenizers_pass(file):
+    assert find_fault(file) is None
 
 
 def test_a_tokenizer_is_encoded_once_for_all_copies_of_its_file(saved, tmp_path, monkeypatch):
