@@ -101,8 +101,8 @@ class Score:
 
     value: float
     """Task reward, from 0 (nothing right) to the benchmark's maximum (1 for a right answer)."""
-    solved: bool
-    """True if the task counts as solved."""
+    solved: bool | None
+    """True if the task counts as solved. None: it has no verdict, as a game of own gains."""
     answer: str
     """Answer that was graded, in plain form; empty if there was none."""
     detail: Mapping[str, Any] = field(default_factory=dict)

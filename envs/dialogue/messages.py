@@ -278,9 +278,9 @@ def print_round(messages: Sequence[Message], score: Score | None = None) -> None
     console = Console()
     console.print(table)
     if score is not None:
-        outcome = "solved" if score.solved else "not solved"
+        outcome = {True: "solved, ", False: "not solved, ", None: ""}[score.solved]
         answer = printable(score.answer) or "none"
-        console.print(f"answer {answer}: {outcome}, score {score.value:g}", markup=False)
+        console.print(f"answer {answer}: {outcome}score {score.value:g}", markup=False)
 
 
 def counted(message: Message) -> str:

@@ -202,7 +202,7 @@ class Account:
         value = score.value if score is not None and (over or by_round) else 0.0
         if by_round:
             value *= 1 + rounds_left
-        due = over and score is not None and score.solved
+        due = over and score is not None and bool(score.solved)
         return self.settle(dict.fromkeys(tokens, value), tokens, tokens_heard=tokens_heard, due=due)
 
     def settle(

@@ -282,7 +282,8 @@ class TeamEnv(TextEnv, ABC):
             alive before the round. Every info has `task_reward`, `billed` and `charged` of the
             round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. `feedback`
             is the environment's comment on the round, if there is one. The last infos also carry
-            `score`, `solved`, `answer` and `ended_by`. Every end is a termination.
+            `score`, `solved` (unless the task has no verdict), `answer` and `ended_by`. Every end
+            is a termination.
             With no agent alive (before a reset, or after the end) all five are empty.
 
         Raises:
@@ -483,7 +484,8 @@ class TeamEnv(TextEnv, ABC):
                 **(self._paid.get(agent) or Pay()).info,
             }
             if score is not None:
-                info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
+                verdict = {} if score.solved is None else {"solved": score.solved}
+                info |= {"score": score.value, **verdict, "answer": score.answer}
                 info |= {"detail": dict(score.detail)} if score.detail else {}
                 info |= {"measures": dict(measures)} if measures else {}
             infos[agent] = info

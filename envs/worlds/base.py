@@ -114,6 +114,8 @@ class World(PromptedTask, Generic[State, Act]):
     defaults: ClassVar[Mapping[str, Any]] = {"budget": {"message": 48}}
     common_reward: ClassVar[bool] = False
     """True if all agents gain the same in every round."""
+    verdict: ClassVar[bool] = True
+    """True if an episode is solved or not. False: `Score.solved` is None in all of them."""
 
     @property
     @abstractmethod

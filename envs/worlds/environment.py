@@ -35,6 +35,7 @@ from laconic.envs.dialogue.messages import padding
 from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster, Topology
 from laconic.envs.dialogue.team import TeamEnv
+from laconic.envs.errors import SettingError
 from laconic.envs.task import Style, Task
 from laconic.envs.worlds.base import MARK, World, act_line, split_act
 
@@ -73,7 +74,8 @@ class WorldEnv(TeamEnv):
         render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
 
     Raises:
-        SettingError: a setting is outside its range or contradicts another; two tasks share a key.
+        SettingError: a setting is outside its range or contradicts another; two tasks share a key;
+            solved episodes alone are to be charged, and the world calls none of them solved.
         UnknownNameError: a topology does not exist.
     """
 
@@ -140,6 +142,12 @@ class WorldEnv(TeamEnv):
         return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
     def _task_pay(self, reward: Reward) -> dict[str, Any]:
+        if reward.when == "solved" and not self.world.verdict:
+            raise SettingError(
+                "env.reward.when=solved charges solved episodes alone, and an episode of"
+                f" env={self.world.name} is neither solved nor unsolved: expected always, got"
+                " solved; set env.reward.when=always"
+            )
         return {"graded": self.world.graded, "max_reward": self.world.max_reward}
 
     def _begin(self, generator: np.random.Generator) -> None:
@@ -204,7 +212,7 @@ class WorldEnv(TeamEnv):
         over = self.round + 1 == self.rounds or self.world.is_over(state)
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
-        solved = score is not None and score.solved
+        solved = score is not None and bool(score.solved)
         tokens_heard = None
         if self._account.reward.read_price and not over:
             tokens_heard = self._audience.tokens_heard(self._latest, self._transmission)

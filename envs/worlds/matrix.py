@@ -102,6 +102,7 @@ class Matrix(World[State, str]):
     """Growth of a capital in `threshold`: of what it has become, or of what it was at first."""
 
     name: ClassVar[str] = "matrix"
+    verdict: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {
         **World.defaults,
         # The best team says nothing, so no brief team gives the unit.
@@ -231,7 +232,7 @@ class Matrix(World[State, str]):
         return capital + PAYOFFS[self.game][(not own) * 2 + (not other)]
 
     def score(self, state: State) -> Score:
-        """Score the mean gain as a share of the most; solved if all always chose the first act."""
+        """Score the mean gain as a share of the most."""
         first = float(self.game == "threshold")
         scale = 1.0 if self.game == "threshold" else self.length
         mean = (sum(state.capital) / len(state.capital) - first) / scale
@@ -239,7 +240,7 @@ class Matrix(World[State, str]):
         share = sum(choices) / len(choices)
         answer = f"{sum(choices)} of {len(choices)} choices are {self.acts[0]}"
         measures = {"cooperation": share}
-        return Score(mean / self.max_reward, share == 1, answer, measures=measures)
+        return Score(mean / self.max_reward, None, answer, measures=measures)
 
     def facts_for(self, state: State, agent: str) -> Mapping[str, float]:
         """Return whose turn it is, and the last choice.

@@ -51,7 +51,7 @@ class ArrayWrapper(Wrapper, ABC):
     - `round`, `tokens_said`, `tokens_read`, `tokens_thought`;
     - `tokens_left`: most tokens of the next message;
     - `informed`: 1, 0, or -1 if unknown;
-    - `score`, `solved`: 0 before the end;
+    - `score`, `solved`: 0 before the end; `solved` is -1 where the task has no verdict;
     - `task_reward`, `billed`, `charged`: 0 after a reset, and only if the environment reports them.
 
     `reset(options={"task": number})` names the task.
@@ -134,7 +134,7 @@ class ArrayWrapper(Wrapper, ABC):
             "tokens_thought": int(info.get("tokens_thought", 0)),
             "informed": -1 if informed is None else int(informed),
             "score": float(info.get("score", 0.0)),
-            "solved": int(info.get("solved", False)),
+            "solved": int(info.get("solved", -("score" in info))),
             **{key: float(info[key]) for key in PAY if key in info},
         }
 

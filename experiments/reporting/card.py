@@ -192,13 +192,14 @@ def _metadata(run: Run, policy: Path, name: str, license: str | None) -> ModelCa
     source = str(run.group("env").get("source", ""))
     learner = run.name("learner")
     bases = sorted(_bases(run, policy))
+    judged = run.after is None or "accuracy" in run.after.intervals
     return ModelCardData(
         base_model=bases[0] if len(bases) == 1 else bases or None,
         library_name="peft" if any(policy.rglob(ADAPTER)) else "transformers",
         pipeline_tag="text-generation",
         tags=["laconic", "multi-agent", "reinforcement-learning", *filter(None, [learner])],
         datasets=[source.removeprefix("hub:")] if source.startswith("hub:") else None,
-        metrics=["accuracy"],
+        metrics=["accuracy" if judged else "score"],
         license=license,
         model_name=name,
         eval_results=_results(run),

@@ -160,7 +160,7 @@ def unseen(cfg: DictConfig) -> str:
     recipe = RECIPES.get(world)
     time = f" (about {recipe.minutes:.0f} minutes on one core)" if recipe else ""
     return (
-        f"{known}, so expect few solved tasks and little to learn from at first. To train some that"
+        f"{known}, so expect low scores and little to learn from at first. To train some that"
         f" have: {warm_start}{time}, then {train}"
     )
 

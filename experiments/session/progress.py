@@ -23,6 +23,7 @@ from laconic.envs.dialogue.messages import printable
 SHOWN = {
     "accuracy": ("accuracy", "{:.0f} %"),
     "own_accuracy": ("the policy itself solves", "{:.0f} %"),
+    "score": ("score", "{:.2f}"),
     "tokens_said": ("tokens", "{:.1f}"),
     "tokens_spent": ("with thoughts", "{:.1f}"),
     "silence_rate": ("silence", "{:.0f} %"),
@@ -30,7 +31,7 @@ SHOWN = {
     "loss": ("loss", "{:.4g}"),
 }
 """Last part of a metric's name -> its label and format, in the order of the display. Shares are in
-percent, as in reports."""
+percent, as in reports. The score stands where no accuracy is known."""
 
 
 class Progress:
@@ -193,6 +194,8 @@ def shown(metrics: Mapping[str, float]) -> dict[str, str]:
     values: dict[str, float] = {}
     for name, value in metrics.items():
         values.setdefault(name.rpartition("/")[2], value)
+    if not values.keys().isdisjoint(("accuracy", "own_accuracy")):
+        values.pop("score", None)
     return {
         label: form.format(values[name] * (100 if form.endswith("%") else 1))
         for name, (label, form) in SHOWN.items()

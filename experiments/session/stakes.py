@@ -157,7 +157,9 @@ def price_sentence(figures: Mapping[str, float], charging: Charging) -> str:
         return ""
     tokens, silence = figures.get("tokens_said", 0.0), figures.get("silence_earns", 0.0)
     charge, rate = figures["team_charge"], figures["pass_rate"]
-    at = f" at the present pass rate of {rate:.0%}" if charging.power else ""
+    # Where nothing is solved or not, the rate is 1 by definition and says nothing.
+    discounted = charging.power and "accuracy" in figures
+    at = f" at the present pass rate of {rate:.0%}" if discounted else ""
     whose = "those of all" if charging.shared else "its own"
     earns = "and earns"
     if charging.credit in _DIFFERENCES:

@@ -163,7 +163,7 @@ def graded_rounds(episode: Episode, environment: object) -> Graded:
         if turn.agent in env.answering:
             score = env.benchmark.score(task, {turn.agent: turn.message})
             if score.answer:
-                rounds[turn.round][turn.agent] = turn, score.answer, score.solved
+                rounds[turn.round][turn.agent] = turn, score.answer, bool(score.solved)
     return rounds
 
 

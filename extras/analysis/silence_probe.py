@@ -76,7 +76,8 @@ def silence_reliance(
     if not isinstance(channel, Channel) or any(episode.solved is None for episode in episodes):
         raise SettingError(
             "evaluation.probe_silence=true needs an environment with `channel`, an envs.Channel,"
-            f" that reports `solved` (any of envs.make); got {type(environments[0]).__name__}"
+            " that reports `solved` (any of envs.make but commons and matrix); got"
+            f" {type(environments[0]).__name__}"
         )
     _set(environments, replace(channel, mark=True, probe=True))
     try:

@@ -183,6 +183,6 @@ def _record(trace: vf.Trace, turns: _Turns) -> None:
     trace.record_reward("team", turns.earned)
     trace.record_metric("tokens_said", float(turns.info["tokens_said"]))
     trace.record_metric("silence", turns.silent / turns.count if turns.count else 1.0)
-    trace.record_metric("solved", float(bool(turns.info.get("solved"))))
-    if turns.info.get("informed") is not None:
-        trace.record_metric("informed", float(turns.info["informed"]))
+    for name in ("solved", "informed"):
+        if turns.info.get(name) is not None:
+            trace.record_metric(name, float(turns.info[name]))

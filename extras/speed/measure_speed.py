@@ -229,7 +229,7 @@ def graded_per_second(grading: Grading, count: int) -> float:
     tasks = graded.generate(0, count + _STARTING * cores)
 
     def solved(task: Task) -> bool:
-        return graded.score(task, {f"{graded.roles[0]}_1": grading.answer(task)}).solved
+        return bool(graded.score(task, {f"{graded.roles[0]}_1": grading.answer(task)}).solved)
 
     with ThreadPoolExecutor(cores if graded.slow else 1) as threads:
         list(threads.map(solved, tasks[count:]))

@@ -182,7 +182,7 @@ class Ballots(Collector):
                     {
                         **figures,
                         "agreement": fmean(pay),
-                        "voter_accuracy": fmean(score.solved for score in scores.values()),
+                        "voter_accuracy": fmean(bool(score.solved) for score in scores.values()),
                     },
                 )
                 for episode, pay, scores in zip(

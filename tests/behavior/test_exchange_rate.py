@@ -58,6 +58,7 @@ def drawn(name: str, generator: np.random.Generator) -> dict:
         },
     }
     if name == "commons":
+        settings["reward"]["when"] = "always"
         return settings | {"months": int(generator.integers(1, 3))}
     if name == "boxnet":
         planning = str(generator.choice(["discuss", "cmas", "hmas2"]))

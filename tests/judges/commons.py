@@ -101,9 +101,15 @@ def measured(act: Act, env: DiscreteMessages, episodes: int) -> dict[str, float]
         # The fair share of all months, 120 units, is a gain of 1.
         figures["gain"].append(120 * last["score"])
         figures["months"].append(last["round"] / 2)
-        figures["survived"].append(last["solved"])
+        figures["survived"].append(lasted(env))
         figures["tokens"].append(sum(info["tokens_said"] for info in infos.values()))
     return {name: fmean(values) for name, values in figures.items()}
+
+
+def lasted(env: DiscreteMessages) -> bool:
+    """Return whether the stock was never lost in the episode that has ended."""
+    state = env.unwrapped.world_state
+    return len(state.months) == MONTHS and not state.collapsed
 
 
 def main(credit: str, seed: str, file: str) -> None:

@@ -73,6 +73,7 @@ class Commons(WordedCommons):
     """Let the last agent join in the fourth month (the source then has 15 months)."""
 
     name: ClassVar[str] = "commons"
+    verdict: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {
         **WordedCommons.defaults,
         # The best team says nothing, so no brief team gives the unit.
@@ -296,7 +297,7 @@ class Commons(WordedCommons):
         return state.talk is None and (state.collapsed or len(state.months) == self.months)
 
     def score(self, state: State) -> Score:
-        """Score the mean gain; an episode is solved if the stock was never lost."""
+        """Score the mean gain; the measures say whether the stock was ever lost."""
         units = dict.fromkeys(state.agents, 0.0)
         for month in state.months:
             for agent, value in self._units(month).items():

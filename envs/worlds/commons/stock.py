@@ -150,13 +150,12 @@ def score(state: State, units: Mapping[str, float], months: int, inverse: bool) 
         inverse: True if the stock is a burden (trash).
     """
     complete = len(state.months) == months
-    solved = complete and not state.collapsed
     mean = fmean(units.values())
     # At most half of a full stock grows back in a month.
     most = CAPACITY / 2 * months
     measures = {
         "months": float(len(state.months)),
-        "survived": float(solved),
+        "survived": float(complete and not state.collapsed),
         "survived_to_last": float(complete),
         "gain": mean,
         "efficiency": 1 - max(0.0, most - sum(units.values())) / most,
@@ -168,4 +167,4 @@ def score(state: State, units: Mapping[str, float], months: int, inverse: bool) 
     }
     each = ", ".join(f"{value:g}" for value in units.values())
     answer = f"{len(state.months)} months, {each} each"
-    return Score(mean / SUSTAINED, solved, answer, measures=measures)
+    return Score(mean / SUSTAINED, None, answer, measures=measures)

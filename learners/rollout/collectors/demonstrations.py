@@ -124,8 +124,18 @@ class OwnBest(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Play groups of which only the best episode is imitated."""
+        """Play groups of which only the best episode is imitated.
+
+        Raises:
+            SettingError: the environment does not say which episodes are solved.
+        """
         groups = collect(*players, starts, group_size, seed=seed)
+        if all(each.solved is None for group in groups for each in group.episodes):
+            raise SettingError(
+                "learner/collect=own_best imitates solved episodes: expected infos with `solved`,"
+                " got none; choose learner/collect=teacher, or recorded with"
+                " learner.collect.solved=false"
+            )
         best = [_index_of_best(group.episodes) for group in groups]
         self.metrics = {"imitated_groups": float(sum(index is not None for index in best))}
         return [
@@ -175,7 +185,8 @@ class Recorded(Collector):
                 f"learner.collect.folder={self.folder!r} has no "
                 + ("solved " if self.solved else "")
                 + "episode of a training task of this environment; record some with the same env"
-                f" settings: {command('evaluate', **_RECORDING)}"
+                f" settings: {command('evaluate', **_RECORDING)}. Where no episode counts as"
+                " solved, as in commons and matrix, set learner.collect.solved=false"
             )
         indices = np.random.default_rng((seed, 2)).integers(len(self._rows), size=len(starts))
         rows = [self._rows[index] for index in indices]

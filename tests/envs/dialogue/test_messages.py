@@ -78,6 +78,8 @@ def test_a_round_fills_the_width_of_the_console(capsys, monkeypatch):
 def test_the_score_is_shown_after_the_last_round_and_markup_in_an_answer_is_plain_text(capsys):
     print_round([Message("a_0", 0, "[/b]", 3)], Score(0.5, False, "[/b]\x1b[2J"))
     assert "answer [/b]\ufffd[2J: not solved, score 0.5" in capsys.readouterr().out
+    print_round([Message("a_0", 0, "go", 1)], Score(0.5, None, "none left"))
+    assert "answer none left: score 0.5" in capsys.readouterr().out
 
 
 def test_no_messages_and_no_answer_are_shown_too(capsys):

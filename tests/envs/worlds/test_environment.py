@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from laconic import envs
 from laconic.envs.contract import check_env
 from laconic.envs.contract.episodes import play
 from laconic.envs.dialogue.budget import UNLIMITED
-from laconic.envs.errors import UnknownNameError
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.worlds.commons.rules import Commons
 from laconic.envs.worlds.environment import WorldEnv
 
 FIVE = [f"fisher_{number}" for number in range(5)]
@@ -26,6 +29,22 @@ VARIANTS = [
     },
     {"channel": {"lose": 0.5, "mark": True}, "budget": {"thought": 5}, "months": 4},
 ]
+
+
+class Judged(Commons):
+    """A commons whose episodes are solved if the stock lasts."""
+
+    verdict = True
+
+    def score(self, state):
+        score = super().score(state)
+        return replace(score, solved=score.measures["survived"] == 1)
+
+
+def two_judged_months(reward):
+    """Make two months of it with one round of talk; a character is a token."""
+    world = Judged(months=2, talk_rounds=1)
+    return WorldEnv(world, world.generate(0, 1), tokenize=list, reward=envs.Reward(**reward))
 
 
 @pytest.fixture(params=VARIANTS, ids=lambda settings: "-".join(map(str, settings)) or "plain")
@@ -121,9 +140,7 @@ def test_who_thinks_too_long_neither_speaks_nor_acts():
 def test_charges_wait_for_the_end_where_only_solved_episodes_are_charged():
     reward = {"price": 1.0, "normalizer": 10, "when": "solved"}
     for units, owed in ((10, 0.5), (30, 0.0)):
-        env = envs.make(
-            "commons", free=True, tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1
-        )
+        env = two_judged_months(reward)
         env.reset(seed=0)
         total, gained = 0.0, 0
         while env.agents:
@@ -176,6 +193,20 @@ def test_a_measure_that_worlds_do_not_have_is_refused():
         envs.make("commons", free=True, tasks=1, reward={"multiply_by": "gain"})
 
 
+@pytest.mark.parametrize("name", ["commons", "matrix"])
+def test_charging_solved_episodes_alone_is_refused_where_none_has_a_verdict(name):
+    words = (
+        rf"reward\.when=solved .* env={name} .*expected always, got solved; set env\.reward\.when"
+    )
+    with pytest.raises(SettingError, match=words):
+        envs.make(name, free=True, tasks=1, reward={"when": "solved"})
+    env = envs.make(name, free=True, tasks=1)
+    before = env.reward
+    with pytest.raises(SettingError, match=words):
+        env.reward = envs.Reward(when="solved")
+    assert env.reward is before and env.metadata["when"] == "always"
+
+
 def test_a_transcript_shows_acts():
     env = envs.make("commons", free=True, tasks=1, render_mode="ansi")
     env.reset(seed=0)
@@ -198,9 +229,7 @@ def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
 @pytest.mark.parametrize("when", ["always", "solved"])
 def test_infos_say_what_was_gained_what_it_cost_and_what_was_taken_off(charge, when):
     reward = {"price": 1.0, "normalizer": 10, "charge": charge, "when": when}
-    env = envs.make(
-        "commons", free=True, tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1
-    )
+    env = two_judged_months(reward)
     env.reset(seed=0)
     catches = [12, 10, 8, 6, 4]
     rounds = []

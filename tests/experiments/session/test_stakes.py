@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from laconic.experiments.session.stakes import (
@@ -87,6 +89,8 @@ def test_what_silence_earns_is_taken_off() -> None:
     own_gains = episode(bills=(0.5, 0.3), paid=(2.0, 1.0), common=False)
     line = sentence(Charging("own", 2.0), own_gains, silence=2.5)
     assert "is charged 0.40 for its own at the present pass rate of 100%, and earns 1.50" in line
+    unjudged = sentence(Charging("own", 2.0), replace(own_gains, solved=None), silence=2.5)
+    assert "is charged 0.40 for its own, and earns 1.50" in unjudged and "solved" not in unjudged
     assert "a silent team earns 2.50. The words of all are charged 0.80" in line
     assert "until 25 tokens are enough" in line
     # Where the words add nothing, no number of them is few enough.

@@ -37,7 +37,8 @@ def test_constant_harvests(commons, months, units, length, gain, language):
     assert not env.agents
     measures = info["measures"]
     assert (measures["months"], measures["gain"]) == (length, gain)
-    assert measures["survived"] == info["solved"] == (units <= 10)
+    # To catch nothing keeps the stock as well, so no episode counts as solved or not.
+    assert measures["survived"] == (units <= 10) and "solved" not in info
     assert info["score"] == pytest.approx(gain / 120, rel=1e-12)
     assert (
         info["answer"]
@@ -55,7 +56,6 @@ def test_taking_all_in_the_last_month_pays_most_and_is_a_collapse(commons, month
     # 11 * 10 + 100 / 5 = 130.
     assert measures["gain"] == 130
     assert (measures["survived"], measures["survived_to_last"], measures["months"]) == (0, 1, 12)
-    assert info["solved"] is False
 
 
 def test_every_unit_is_gained_when_it_is_caught(commons):
@@ -178,17 +178,18 @@ def test_a_newcomer_joins_in_the_fourth_month(commons, months):
         assert "Good" not in observations["fisher_4"]["text"]
     assert observations["fisher_4"]["tokens_left"][0] > 0
     info = months(env, [10] * 12)["fisher_0"]
-    assert info["measures"]["months"] == 15 and info["solved"]
+    assert info["measures"]["months"] == 15 and info["measures"]["survived"] == 1
     assert env.world_state.months[-1].caught == dict.fromkeys(FIVE, 10)
 
 
 @pytest.mark.parametrize(
-    ("carried", "length", "solved"), [(10, 12, True), (9, 1, False), (20, 12, True), (0, 1, False)]
+    ("carried", "length", "survives"),
+    [(10, 12, True), (9, 1, False), (20, 12, True), (0, 1, False)],
 )
-def test_trash_has_to_be_carried_away(commons, months, carried, length, solved):
+def test_trash_has_to_be_carried_away(commons, months, carried, length, survives):
     env = commons(wording="trash")
     info = months(env, [carried] * 12)["roommate_0"]
-    assert (info["measures"]["months"], info["solved"]) == (length, solved)
+    assert (info["measures"]["months"], info["measures"]["survived"]) == (length, survives)
     # A month is worth 20 less what one carries; of 50 bags a month only 50 can be carried on.
     units = {10: 120.0, 9: 11.0, 20: 12 * 20 - (100 + 11 * 50) / 5, 0: 20.0}[carried]
     assert info["measures"]["gain"] == pytest.approx(units, rel=1e-12)

@@ -56,22 +56,22 @@ def test_scripts_reach_what_can_be_worked_out(script, gain, months):
 
 
 def test_the_share_of_trash_keeps_the_house():
-    assert played("share", wording="trash")["solved"]
+    assert played("share", wording="trash")["measures"]["survived"] == 1
 
 
 def test_a_newcomer_ruins_a_team_that_cannot_tell_it():
-    informed = played("newcomer", newcomer=True, months=15)
-    uninformed = played("newcomer", newcomer=True, months=15, language="none")
-    assert informed["solved"] and informed["measures"]["words_per_month"] > 0
-    assert not uninformed["solved"] and uninformed["measures"]["months"] < 15
+    informed = played("newcomer", newcomer=True, months=15)["measures"]
+    uninformed = played("newcomer", newcomer=True, months=15, language="none")["measures"]
+    assert informed["survived"] == 1 and informed["words_per_month"] > 0
+    assert uninformed["survived"] == 0 and uninformed["months"] < 15
 
 
 def test_the_teacher_heeds_what_it_hears_and_takes_too_much_else():
     style = TeacherStyle(terse=0.5, silent=0.25, best=0.2, frames=3)
     talking = [played(style, seed, talk_rounds=1) for seed in range(10)]
     silent = [played(style, seed, language="none") for seed in range(10)]
-    assert sum(info["solved"] for info in talking) >= 9
-    assert not any(info["solved"] for info in silent)
+    assert sum(info["measures"]["survived"] for info in talking) >= 9
+    assert not any(info["measures"]["survived"] for info in silent)
 
 
 def test_proposals_are_read_as_they_are_made():

@@ -119,7 +119,7 @@ def test_every_measure_of_a_short_life():
         False,
     )
     assert result.value == pytest.approx(50 / 120)
-    assert (result.solved, result.answer) == (False, "2 months, 60, 40 each")
+    assert (result.solved, result.answer) == (None, "2 months, 60, 40 each")
     assert result.measures == pytest.approx(
         {
             "months": 2,

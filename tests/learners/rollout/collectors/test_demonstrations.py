@@ -165,6 +165,15 @@ def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch
     assert collector.metrics == {"imitated_groups": 1.0}
 
 
+def test_own_episodes_are_refused_where_none_has_a_verdict(monkeypatch, env, team):
+    groups = [Group("t", (Episode("t", (), {}), Episode("t", (), {})))]
+    monkeypatch.setattr(
+        "laconic.learners.rollout.collectors.demonstrations.collect", lambda *_, **__: groups
+    )
+    with pytest.raises(SettingError, match=r"expected infos with `solved`, got none; choose"):
+        OwnBest().gather(([env], team), STARTS, 2, seed=0)
+
+
 def test_what_others_say_is_context():
     turns = (Turn("a_0", 0, "x"), Turn("b_0", 0, "y"))
     changed = train_only(Episode("t", turns, {}), {"b_0"})
