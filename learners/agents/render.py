@@ -2,7 +2,8 @@
 
 transformers renders templates in a sandbox that reaches nothing outside but limits neither. Nothing
 within this process could stop a single operation that does not return. Conversations are rendered
-when a policy is built; a step renders none.
+when a policy is built; a step renders none. The template of the tiny model is our own, and is
+rendered here: starting a process takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool
 from laconic.learners.agents.cache import warn_once
+from laconic.learners.agents.tiny.new import TEMPLATE
 
 MAX_SECONDS = 2.0
 """Maximum processor time to render a conversation; usual templates take some milliseconds."""
@@ -56,6 +58,11 @@ def render(
         **tokenizer.special_tokens_map,
         **settings,
     }
+    if template == TEMPLATE:
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        (text,), _ = render_jinja_template(chat_template=template, **arguments)
+        return str(text)
     # With today's date, prompts would change from day to day, and a resumed run would differ from
     # an uninterrupted one.
     text, dated = _rendered(json.dumps([template, arguments, today, MAX_SECONDS], default=str))

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 SILENCE, END, PAD, READ, SPEAK = "<silence>", "<end>", "<pad>", "<read>", "<speak>"
 _WORDS = r" ?\d| ?[^\W\d_]+| ?[^\s\w]+|_|\s"
-_TEMPLATE = (
+TEMPLATE = (
     "{% for message in messages %}{% if message.role == 'assistant' %}"
     f"{{{{ message.content }}}}{END}"
     f"{{% else %}}{READ}{{{{ message.content }}}}{SPEAK}"
     "{% endif %}{% endfor %}"
 )
+"""Chat template of the tiny model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
         pad_token=PAD,
         eos_token=END,
         additional_special_tokens=[READ, SPEAK, SILENCE],
-        chat_template=_TEMPLATE,
+        chat_template=TEMPLATE,
     )
 
 

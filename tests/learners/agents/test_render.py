@@ -66,7 +66,7 @@ def test_a_template_without_end_is_refused_in_one_line(tokenizer, seconds, templ
 
 
 def test_after_one_that_does_not_end_others_are_rendered(tokenizer, seconds):
-    usual = tokenizer.chat_template
+    usual = tokenizer.chat_template + "{# of a stranger #}"
     tokenizer.chat_template = ENDLESS["a power"]
     with pytest.raises(TemplateError, match="more than 0.25 s"):
         render(tokenizer, [{"role": "user", "content": "Hello"}])
@@ -88,7 +88,9 @@ def test_what_is_wrong_is_said_in_one_line(tokenizer):
         assert "\n" not in str(refused.value)
 
 
-def test_a_usual_template_is_rendered_as_transformers_does(tokenizer):
+@pytest.mark.parametrize("more", ["", "{# of a stranger #}"])
+def test_a_usual_template_is_rendered_as_transformers_does(tokenizer, more):
+    tokenizer.chat_template += more
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes"}]
     expected = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     assert "Hello" in expected
@@ -114,6 +116,7 @@ def test_a_model_whose_template_does_not_end_is_refused(tokenizer, seconds):
 
 
 def test_an_interrupt_ends_the_wait_and_the_process(tokenizer):
+    tokenizer.chat_template += "{# of a stranger #}"
     render(tokenizer, [{"role": "user", "content": "Is it there?"}])
     [pid] = rendering._POOL.pids
     tokenizer.chat_template = ENDLESS["a power"]
@@ -124,3 +127,9 @@ def test_an_interrupt_ends_the_wait_and_the_process(tokenizer):
     assert time.monotonic() - began < MAX_SECONDS
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_the_template_of_the_tiny_model_needs_no_process(tokenizer):
+    rendering._POOL.close()
+    assert render(tokenizer, [{"role": "user", "content": "Hello"}]) == "<read>Hello<speak>"
+    assert not rendering._POOL.pids
