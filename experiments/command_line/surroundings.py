@@ -10,7 +10,7 @@ import os
 import re
 import resource
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distributions
 from io import TextIOWrapper
 
 LEAST_SPACE = 2**30
@@ -56,19 +56,20 @@ def find_memory_limit(error: BaseException) -> str | None:
 
 def _namesake() -> str | None:
     """Return a message if another project with the import `laconic` is installed; else None."""
-    try:
-        other = distribution("laconic")
-    except PackageNotFoundError:
-        return None
-    # Ours was installed by this name, too, before the index had another one.
-    if any(point.value.startswith("laconic.experiments.") for point in other.entry_points):
+    others = [
+        each
+        for each in distributions(name="laconic")
+        # Ours was installed by this name, too, before the index had another one.
+        if not any(point.value.startswith("laconic.experiments.") for point in each.entry_points)
+    ]
+    if not others:
         return None
     # Here, because `envs` reads the working folder when it is imported.
     from laconic.envs.errors import DISTRIBUTION
 
     return (
         f"expected {DISTRIBUTION} alone to have the import `laconic`; got the other project"
-        f" 'laconic' {other.version} beside it: pip uninstall laconic, then install"
+        f" 'laconic' {others[0].version} beside it: pip uninstall laconic, then install"
         f" {DISTRIBUTION} again"
     )
 

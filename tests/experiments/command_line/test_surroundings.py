@@ -12,6 +12,7 @@ from places import ROOT
 
 from laconic.experiments.command_line.surroundings import find_problem
 
+OURS = "laconic.experiments.command_line.console"
 PROGRAMS = [
     ["train", "env=gsm8k", "train.steps=1"],
     ["warm-start", "env=gsm8k"],
@@ -130,7 +131,9 @@ def _installed(folder, name, version, script):
 @pytest.mark.parametrize("arguments", PROGRAMS, ids=lambda arguments: arguments[0])
 def test_another_project_of_our_import_name_is_named(tmp_path, arguments):
     _installed(tmp_path / "site", "laconic", "0.14.0", "laconic.cli:main")
-    path = os.pathsep.join([str(ROOT / "src"), str(tmp_path / "site")])
+    # A record that an earlier install of ours left must not hide the other project.
+    _installed(tmp_path / "site/old", "laconic", "0.1.0", f"{OURS}:main")
+    path = os.pathsep.join(map(str, [ROOT / "src", tmp_path / "site/old", tmp_path / "site"]))
     ended = _started(arguments, tmp_path, PYTHONPATH=path)
     assert ended.returncode == 1 and ended.stderr.count("\n") == 1
     assert "got the other project 'laconic' 0.14.0 beside it: pip uninstall laconic" in ended.stderr
@@ -141,7 +144,7 @@ def test_another_project_of_our_import_name_is_named(tmp_path, arguments):
     ("name", "script"),
     [
         # An earlier install of ours, which had the name of the import.
-        ("laconic", "laconic.experiments.command_line.console:main"),
+        ("laconic", f"{OURS}:main"),
         # Names that only begin alike.
         ("laconic_marl", "laconic_marl:main"),
         ("laconic_tools", "laconic_tools:main"),
