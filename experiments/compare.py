@@ -32,7 +32,7 @@ from laconic.experiments.comparing.cross import cross, gaps_of, write_gaps
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
-from laconic.experiments.comparing.rows import Row, read_row
+from laconic.experiments.comparing.rows import Row, compared, read_row
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder, write_atomically
 from laconic.experiments.session.checks import check_compare
 from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
@@ -72,8 +72,9 @@ class Comparison:
 
     @property
     def ordered(self) -> list[Row]:
-        """Finished rows in the order of the entries."""
-        return [self.rows[entry.name] for entry in self.entries if entry.name in self.rows]
+        """Finished rows in the order of the entries, compared with that of the reference."""
+        rows = [self.rows[entry.name] for entry in self.entries if entry.name in self.rows]
+        return compared(rows, str(self.cfg.compare.reference), self.folder.path)
 
     @property
     def environment(self) -> str:
@@ -88,7 +89,10 @@ class Comparison:
         if thoughts := thoughts_of(self.cfg):
             limits += f" and {thoughts} thought"
         episodes = max((row.episodes for row in self.rows.values()), default=0)
-        return f"{self.environment}: {episodes} episodes per entry, {limits}, 95 % intervals"
+        title = f"{self.environment}: {episodes} episodes per entry, {limits}, 95 % intervals"
+        if any(row.changes for row in self.ordered):
+            title += f"; changes are from {self.cfg.compare.reference}, by task"
+        return title
 
 
 @program("compare", several=True)

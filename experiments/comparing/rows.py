@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from laconic.experiments.reporting.runs import read_interval
-from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.reporting.pooled import changed
+from laconic.experiments.reporting.records import Evaluation
+from laconic.experiments.reporting.runs import read_evaluation, read_interval
+from laconic.experiments.run_folder.folder import read_rows, write_atomically
 from laconic.experiments.statistics.intervals import student
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals
@@ -40,6 +42,9 @@ FIGURES = (
 """Figures of a row in the order of the files; those of `compare.columns` follow. Returns are left
 out, because entries may differ in price."""
 
+CHANGES = ("accuracy", "score", "tokens_said")
+"""Metrics whose change from the reference is in the files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -59,6 +64,9 @@ class Row:
     """True for a script, which is a reference and may know the answers."""
     figures: Mapping[str, Interval] = field(default_factory=dict)
     """Metric name of `FIGURES` -> mean and 95 % interval."""
+    changes: Mapping[str, Interval] = field(default_factory=dict)
+    """Metric name of `CHANGES` -> mean change from the entry of `compare.reference`, paired by
+    task, and 95 % interval; empty for that entry, and where the two played other tasks."""
 
     @property
     def spent(self) -> Interval:
@@ -80,16 +88,48 @@ def read_row(folder: Path) -> Row | None:
     if not path.is_file():
         return None
     row: dict[str, Any] = read_json(path)
-    row["figures"] = {name: read_interval(figure) for name, figure in row["figures"].items()}
+    for kind in ("figures", "changes"):
+        row[kind] = {name: read_interval(figure) for name, figure in row.get(kind, {}).items()}
     return Row(**{**row, "notes": tuple(row["notes"])})
 
 
 def as_json(row: Row) -> dict[str, Any]:
     """Convert a row to JSON types; an unknown number is null."""
     values = asdict(row)
-    for figure in values["figures"].values():
+    for figure in (*values["figures"].values(), *values["changes"].values()):
         figure |= {end: None for end, value in figure.items() if not math.isfinite(value)}
     return values
+
+
+def compared(rows: Sequence[Row], reference: str, folder: Path) -> list[Row]:
+    """Return rows with their changes from the reference, by the evaluations in their folders.
+
+    Args:
+        rows: rows of the comparison.
+        reference: name of the entry to compare with; without its row, nothing is compared.
+        folder: folder of the comparison.
+    """
+    evaluations = {row.name: _evaluation(folder / row.name) for row in rows}
+    first = evaluations.get(reference)
+    return [
+        replace(row, changes=_changes(first, second))
+        if first and (second := evaluations[row.name]) and row.name != reference
+        else row
+        for row in rows
+    ]
+
+
+def _evaluation(folder: Path) -> Evaluation | None:
+    rows = read_rows(folder / "evaluations.jsonl")
+    return read_evaluation(rows[-1]) if rows else None
+
+
+def _changes(first: Evaluation, second: Evaluation) -> dict[str, Interval]:
+    # Unpaired, the difference would have the noise of both.
+    if not first.tasks or first.tasks != second.tasks:
+        return {}
+    found = {name: changed([(first, second)], name) for name in CHANGES}
+    return {name: change for name, change in found.items() if change}
 
 
 def further(rows: Sequence[Row]) -> list[str]:

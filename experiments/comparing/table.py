@@ -13,9 +13,9 @@ from typing import Any
 from rich.console import Console
 
 from laconic.envs.dialogue.messages import printable
-from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json, further
+from laconic.experiments.comparing.rows import CHANGES, FIGURES, SECONDS, Row, as_json, further
 from laconic.experiments.reporting.records import graded
-from laconic.experiments.reporting.words import NOTHING, level, text_table
+from laconic.experiments.reporting.words import NOTHING, change, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 
 NAME = "comparison"
@@ -30,7 +30,7 @@ _HEADS = {
     "silence_rate": "silence",
     SECONDS: "s / episode",
 }
-_WIDTH = 160
+_WIDTH = 180
 _ENDS = ("mean", "low", "high")
 
 
@@ -80,16 +80,23 @@ def markdown(title: str, rows: Sequence[Row]) -> str:
 def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells; `gap` separates a mean from its interval."""
     metrics = metrics_of(rows)
+    goals = ("score", "accuracy") if "score" in metrics else ("accuracy",)
+    compared = next((name for name in goals if any(name in row.changes for row in rows)), "")
     cells = []
     for row in rows:
         if row.state == "left out":
             continue
         if row.state == "failed":
-            cells.append([row.name, "failed", *[NOTHING] * (len(metrics) - 1)])
+            cells.append([row.name, "failed", *[NOTHING] * (len(metrics) - 1 + bool(compared))])
         else:
-            texts = (_level(row, name) for name in metrics)
+            texts = [_level(row, name) for name in metrics]
+            if compared:
+                texts.insert(metrics.index(compared) + 1, _change(row, compared))
             cells.append([row.name, *(text.replace(" [", f"{gap}[") for text in texts)])
-    return ["entry", *(_HEADS.get(name, name.replace("_", " ")) for name in metrics)], cells
+    heads = [_HEADS.get(name, name.replace("_", " ")) for name in metrics]
+    if compared:
+        heads.insert(metrics.index(compared) + 1, "change")
+    return ["entry", *heads], cells
 
 
 def _level(row: Row, name: str) -> str:
@@ -98,6 +105,11 @@ def _level(row: Row, name: str) -> str:
         return level(name, figure)
     mean, low, high = (f"{value:.3g}" for value in (figure.mean, figure.low, figure.high))
     return mean if math.isnan(figure.low) else f"{mean} [{low}, {high}]"
+
+
+def _change(row: Row, name: str) -> str:
+    figure = row.figures.get(name)
+    return change(name, figure, figure, row.changes.get(name))
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
@@ -117,14 +129,16 @@ def _line(cells: Sequence[str]) -> str:
 def _csv(rows: Sequence[Row]) -> str:
     """Return all figures with their intervals as CSV; an unknown number is empty."""
     buffer = io.StringIO()
-    ends = [f"{name}_{end}" for name in (*FIGURES, *further(rows)) for end in _ENDS]
+    changes = [f"{name}_change" for name in CHANGES]
+    ends = [f"{name}_{end}" for name in (*FIGURES, *further(rows), *changes) for end in _ENDS]
     heads = ["entry", "state", "episodes", "votes", *ends, "notes"]
     writer = csv.DictWriter(buffer, heads, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         line: dict[str, Any] = {"entry": row.name, "notes": "; ".join(row.notes)}
         line |= {name: getattr(row, name) for name in ("state", "episodes", "votes")}
-        for name, figure in row.figures.items():
+        changed = {f"{name}_change": figure for name, figure in row.changes.items()}
+        for name, figure in {**row.figures, **changed}.items():
             values = ((end, float(getattr(figure, end))) for end in _ENDS)
             line |= {f"{name}_{end}": value for end, value in values if not math.isnan(value)}
         writer.writerow(line)

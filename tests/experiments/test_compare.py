@@ -59,6 +59,7 @@ def test_agents_that_know_the_answers_are_correct_in_every_layout(all_entries):
         assert rows[name]["figures"]["accuracy"]["mean"] == 1.0, name
     assert rows["silent"]["figures"]["accuracy"]["mean"] == 0.0
     assert rows["silent"]["figures"]["silence_rate"]["mean"] == 1.0
+    assert rows["silent"]["changes"]["accuracy"]["mean"] == -1.0
 
 
 def test_the_files_hold_rates_of_silence_and_of_told_facts(all_entries):
@@ -84,7 +85,8 @@ def test_the_table_is_on_the_console_in_markdown_and_csv_and_the_picture_beside_
     folder, outcome = all_entries
     text = (folder / "comparison.md").read_text()
     assert text.startswith("gsm8k: 6 episodes per entry, at most 192 tokens said")
-    assert "| oracle | 100.0 % [61.0, 100.0] |" in text
+    assert "; changes are from team, by task\n" in text
+    assert "| oracle | 100.0 % [61.0, 100.0] | 0.0 points [" in text
     assert "- concatenation: left out: " in text and "concatenation: left out: " in outcome.out
     assert "[61.0, 100.0]" in outcome.out and f"written to {folder}" in outcome.out
     with open(folder / "comparison.csv", newline="") as file:
@@ -118,7 +120,7 @@ def test_a_joint_work_has_the_baselines_of_magrpo_and_its_score_beside_the_accur
     assert rows["debate"]["state"] == "left out"
     for name in ("team", "single", "concatenation"):
         assert rows[name]["figures"]["score"]["mean"] > 2.5, name
-    assert "| accuracy | score |" in (folder / "comparison.md").read_text()
+    assert "| accuracy | score | change |" in (folder / "comparison.md").read_text()
 
 
 @pytest.mark.slow

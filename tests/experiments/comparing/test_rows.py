@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from laconic.experiments.comparing.rows import FILE, Row, as_json, figures_of, read_row
+from laconic.experiments.comparing.rows import FILE, Row, as_json, compared, figures_of, read_row
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval
 
@@ -20,6 +20,7 @@ FULL = Row(
     3,
     True,
     {"score": Interval(0.5, 0.25, 0.75, 6), "accuracy": Interval(0.1, 0.0, 0.2, 6)},
+    {"accuracy": Interval(-0.1, -0.2, 0.0, 6)},
 )
 
 
@@ -61,3 +62,34 @@ def test_time_has_an_interval_over_batches_and_returns_are_no_figure():
     assert figures["seconds"].high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
     assert list(figures)[:3] == ["accuracy", "score", "tokens_said"] and "reward" not in figures
     assert math.isnan(figures_of(episodes, [1.0])["seconds"].low)
+
+
+def played(folder, name, tasks, tokens):
+    """Write the evaluation of an entry that said these tokens, and return its row."""
+    row = {
+        "step": 0,
+        "episodes": len(tokens),
+        "intervals": {"tokens_said": {"mean": 0.0, "low": None, "high": None, "count": 4}},
+        "tasks": tasks,
+        "outcomes": {"tokens_said": {"sums": tokens, "counts": [1] * len(tokens)}},
+    }
+    (folder / name).mkdir()
+    (folder / name / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
+    return Row(name, "finished")
+
+
+def test_a_change_is_taken_task_by_task_and_only_where_both_played_the_same_tasks(tmp_path):
+    rows = [
+        played(tmp_path, "team", "a1", [10, 20, 30, 40]),
+        played(tmp_path, "brief", "a1", [8, 17, 28, 37]),
+        played(tmp_path, "others", "b2", [8, 17, 28, 37]),
+        Row("failed", "failed"),
+    ]
+    team, brief, others, failed = compared(rows, "team", tmp_path)
+    assert team.changes == others.changes == failed.changes == {}
+    change = brief.changes["tokens_said"]
+    # Differences -2, -3, -2, -3: sd 0.57735, standard error 0.288675, t with 3 is 3.182446.
+    # Unpaired, the interval would reach from -26 to 21.
+    assert change.mean == -2.5
+    assert (change.low, change.high) == pytest.approx((-3.418693, -1.581307))
+    assert compared(rows, "absent", tmp_path) == rows
