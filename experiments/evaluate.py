@@ -173,10 +173,14 @@ def play_missing(
     """
     journal.take_over(processes.first(journal.episodes))
     done = len(journal.episodes)
-    with Interrupt() as interrupt, Progress(total, "evaluate", first_step=done) as progress:
+    hidden = setup.hidden_metrics(environments[0], policies)
+    progress = Progress(total, "evaluate", first_step=done, hidden=hidden)
+    # Figures of all episodes so far, as of the last whole batch.
+    figures: dict[str, float] = {}
+    with Interrupt() as interrupt, progress:
 
         def show_progress() -> None:
-            progress.update(len(journal.episodes), {})
+            progress.update(len(journal.episodes), figures)
 
         def play_share(first: int, places: Sequence[int]) -> list[tuple[int, Episode]]:
             keeper = Keeper(journal, places, show_progress, interrupt.is_set)
@@ -197,7 +201,8 @@ def play_missing(
             if not places or processes.any(interrupt.is_set()):
                 continue
             journal.take_over(dict(processes.map_sharded(places, partial(play_share, first))))
-            progress.update(len(journal.episodes), summarize(journal.played))
+            figures |= summarize(journal.played)
+            show_progress()
 
 
 def write_figures(evaluation: EvaluationRun, journal: Journal, findings: Findings) -> float:

@@ -118,6 +118,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
         console=quiet,
         doing=lambda: run.doing,
         left=run.limit.left,
+        hidden=setup.hidden_metrics(run.environments[0], run.policies),
     )
     if run.engine.max_staleness:
         run.ahead = AsyncRollouts(partial(play_groups, run), run.engine.max_staleness, run.total)

@@ -103,7 +103,7 @@ MEASURES: Mapping[str, str] = {
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
-"""Further metrics where agents think before they speak."""
+"""Further metrics where an environment counts thoughts, even where nobody thinks."""
 ROLES: Mapping[str, str] = {
     "tokens_said/<role>": "Tokens that all agents of a role together said in an episode.",
 }
@@ -375,8 +375,12 @@ def _measured(episodes: Sequence[Episode]) -> list[_Column]:
 
 
 def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
-    """Compute sums and counts of the tokens said and thought; none without thoughts."""
-    if not any(sum(episode.tokens_thought.values()) for episode in episodes):
+    """Compute sums and counts of the tokens said and thought; none where thoughts do not count.
+
+    Where nobody thinks they are the tokens said. A run would else have the metric in some of its
+    steps only, because small weights write behind the silence word now and then.
+    """
+    if not any(episode.tokens_thought for episode in episodes):
         return []
     both = [[*each.tokens_said.values(), *each.tokens_thought.values()] for each in episodes]
     return [("tokens_spent", np.array(list(map(sum, both)), float), np.ones(len(episodes)))]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, metrics_of
 from laconic.experiments.reporting import look
+from laconic.experiments.reporting.records import thinking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,7 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> 
         size = 8.5 + 4.5 * min(over, 3)
         at = row.spent, row.figures[metric]
         look.mark(axes, at, style, row.name, size=size, hollow=row.script, clip_on=False)
-    look.against_tokens(axes, metric, any("tokens_spent" in row.figures for row in rows))
+    look.against_tokens(axes, metric, thinking(row.figures for row in rows))
     _limits(axes, metric, rows, budget)
 
 

@@ -30,6 +30,7 @@ from laconic.experiments.session.evaluation import (
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.setup import (
     Environments,
+    hidden_metrics,
     make_evaluation,
     make_team,
     playing_with,
@@ -201,7 +202,8 @@ def _sample(
     episodes: list[Episode] = []
     batches = _batches(match.starts, len(match.environments))
     words = f"{match.entry.name}, sample {number + 1}" if number else match.entry.name
-    with Progress(len(match.starts), words) as progress:
+    hidden = hidden_metrics(match.environments[0], match.policies)
+    with Progress(len(match.starts), words, hidden=hidden) as progress:
         for place, batch in enumerate(batches):
             if match.processes.any(interrupt.is_set()):
                 raise KeyboardInterrupt

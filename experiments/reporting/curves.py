@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.experiments.reporting import look
-from laconic.experiments.reporting.records import Run, goal
+from laconic.experiments.reporting.records import Run, goal, thoughtful
 from laconic.experiments.reporting.sweep import Sweep
 from laconic.experiments.reporting.words import label
 from laconic.learners.metrics import SHARES
@@ -77,6 +77,8 @@ def curves(run: Run) -> list[look.Picture]:
 def _recorded(run: Run, picture: str) -> bool:
     """Check whether the run has a metric of a picture."""
     metrics, _ = _OVER_TRAINING[picture]
+    if picture == "tokens_spent" and not thoughtful(run):
+        return False
     return any(
         run.series(f"train/{name}")[0] or any(name in entry.intervals for entry in run.evaluations)
         for name in metrics

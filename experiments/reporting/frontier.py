@@ -13,7 +13,7 @@ from laconic.experiments.reporting import look
 from laconic.experiments.reporting.curves import of_settings, short
 from laconic.experiments.reporting.facts import facts_of_all, title
 from laconic.experiments.reporting.page import fill
-from laconic.experiments.reporting.records import Run
+from laconic.experiments.reporting.records import Run, thinking
 from laconic.experiments.reporting.standing import counts, standing
 from laconic.experiments.reporting.sweep import (
     Setting,
@@ -39,12 +39,12 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
         if setting.after(goal) and setting.after("tokens_spent")
     ]
     evaluations = [entry for run in sweep.runs for entry in (run.before, run.after) if entry]
-    thinking = any("tokens_spent" in entry.intervals for entry in evaluations)
+    thoughts = thinking(entry.intervals for entry in evaluations)
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
         where = f"{environment}: {label(goal)}" if environment else label(goal).capitalize()
-        tokens = "tokens said and thought" if thinking else "tokens said"
+        tokens = "tokens said and thought" if thoughts else "tokens said"
         axes.set_title(f"{where} against {tokens}")
         if not settings:
             look.placeholder(axes, "no finished run yet")
@@ -57,7 +57,7 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
         frontiers = [run.after.floors for run in runs if run.after and run.after.floors]
         if goal == "accuracy" and frontiers:
             look.floors(axes, frontiers[-1])
-        look.against_tokens(axes, goal, thinking)
+        look.against_tokens(axes, goal, thoughts)
         _limits(axes, share=goal == "accuracy")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 

@@ -229,6 +229,12 @@ class Run:
         return [step for step, _ in points], [value for _, value in points]
 
 
+def thoughtful(run: Run) -> bool:
+    """Check whether some agent of a run thought, in training or in an evaluation."""
+    trained = run.series("train/tokens_spent") not in (([], []), run.series("train/tokens_said"))
+    return trained or thinking(entry.intervals for entry in run.evaluations)
+
+
 def goal(runs: Iterable[Run]) -> str:
     """Return the main metric of runs: `score` if scores are graded, else `accuracy`."""
     measured = (evaluation.intervals for run in runs for evaluation in run.evaluations)
@@ -246,3 +252,9 @@ def graded(measured: Iterable[Mapping[str, Interval]]) -> bool:
         for figures in measured
         if "score" in figures
     )
+
+
+def thinking(measured: Iterable[Mapping[str, Interval]]) -> bool:
+    """Check whether some agent thought; else tokens said and thought are those said."""
+    pairs = ((figures.get("tokens_spent"), figures.get("tokens_said")) for figures in measured)
+    return any(spent and (not said or spent.mean != said.mean) for spent, said in pairs)

@@ -14,7 +14,7 @@ from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, group_o
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.pooled import changed
-from laconic.experiments.reporting.records import Run, Transcript, goal
+from laconic.experiments.reporting.records import Run, Transcript, goal, thinking
 from laconic.experiments.reporting.words import change, label, level, order, split_level
 
 COLUMNS = ("metric", "before training", "after", "change")
@@ -54,17 +54,29 @@ def make_sections(folder: Path) -> tuple[list[Section], list[str]]:
 
 def rows(run: Run) -> list[tuple[str, str, str, str]]:
     """Return the rows of the table: metric, level before training, level after, change."""
-    before = run.before.intervals if run.before else {}
-    after = run.after.intervals if run.after else {}
     pairs = [(run.before, run.after)] if run.before and run.after else []
+    measured = [entry for entry in (run.before, run.after) if entry]
+    names = {name for entry in measured for name in entry.intervals}
+    if not thinking(entry.intervals for entry in measured):
+        # They would repeat the tokens said.
+        names.discard("tokens_spent")
+    # An evaluation of an earlier version without thoughts has no tokens spent of its own.
+    figures = [
+        (
+            name,
+            run.before.figure(name) if run.before else None,
+            run.after.figure(name) if run.after else None,
+        )
+        for name in order(names)
+    ]
     return [
         (
             label(name),
-            level(name, before.get(name)),
-            level(name, after.get(name)),
-            change(name, before.get(name), after.get(name), changed(pairs, name)),
+            level(name, before),
+            level(name, after),
+            change(name, before, after, changed(pairs, name)),
         )
-        for name in order({*before, *after})
+        for name, before, after in figures
     ]
 
 
@@ -148,9 +160,10 @@ def _tiles(run: Run) -> list[tuple[str, str, str, str]]:
     if latest is None:
         return []
     start = run.before.intervals if run.before and run.after else {}
+    thinks = thinking(entry.intervals for entry in (run.before, run.after) if entry)
     tiles = []
     for name in (goal([run]), *_TILES):
-        if name in latest.intervals:
+        if name in latest.intervals and (name != "tokens_spent" or thinks):
             value, bracket = split_level(name, latest.intervals[name])
             earlier = split_level(name, start[name])[0] if name in start else ""
             note = f"before training {earlier}" if earlier else ""

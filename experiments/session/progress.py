@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -25,13 +25,19 @@ SHOWN = {
     "own_accuracy": ("the policy itself solves", "{:.0f} %"),
     "score": ("score", "{:.2f}"),
     "tokens_said": ("tokens", "{:.1f}"),
-    "tokens_spent": ("with thoughts", "{:.1f}"),
     "silence_rate": ("silence", "{:.0f} %"),
     "price": ("price", "{:.3g}"),
     "loss": ("loss", "{:.4g}"),
+    # Last, so that a step without thoughts moves no other value.
+    "tokens_spent": ("with thoughts", "{:.1f}"),
 }
 """Last part of a metric's name -> its label and format, in the order of the display. Shares are in
-percent, as in reports. The score stands where no accuracy is known."""
+percent, as in reports. The score stands where no accuracy is known, and thoughts where there are
+any."""
+
+
+_RARE = "own_accuracy"
+"""Name of `SHOWN` that is measured every few steps; between them it stands with its step."""
 
 
 class Progress:
@@ -47,6 +53,7 @@ class Progress:
         doing: Callable[[], tuple[str, float]] = lambda: ("", 0.0),
         left: Callable[[], float] = lambda: math.inf,
         life_seconds: float = 60.0,
+        hidden: Collection[str] = (),
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,6 +67,7 @@ class Progress:
             doing: returns the current part of a step and its start by `clock`; called by a thread.
             left: returns the seconds until a time limit ends the run.
             life_seconds: time without a plain line after which one names the current part.
+            hidden: names of `SHOWN` that are left out.
             console: console of the display; None is the standard output.
             clock: returns seconds that never decrease.
         """
@@ -75,6 +83,8 @@ class Progress:
         self._values: dict[str, str] = {}
         self._note = ""
         self._doing, self._left, self._life_seconds = doing, left, life_seconds
+        self._hidden = hidden
+        self._measured: tuple[float, int] | None = None
         self._durations: dict[str, float] = {}
         self._closed = threading.Event()
         terminal = self.console.is_terminal and not self.console.is_dumb_terminal
@@ -94,13 +104,14 @@ class Progress:
             self._live.stop()
 
     def update(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Show that `step` steps are done, with the metrics that `SHOWN` names."""
+        """Show that `step` steps are done, with their metrics that `SHOWN` names, and no others."""
         self.step = step
         self._updated = self._clock()
         if step <= self.first_step:
             # An evaluation before the first step does not count as a step's time.
             self._started = self._updated
-        self._values |= shown(metrics)
+        # What an earlier step had would be read as a value of this one.
+        self._values = self._shown(metrics)
         self._durations |= {name.removeprefix("time/"): value for name, value in metrics.items()}
         if self._live is not None:
             self._live.refresh()
@@ -147,6 +158,19 @@ class Progress:
         about = f" of about {duration(last)}" if last is not None and last >= 1.0 else ""
         return f"{name} {duration(seconds)}{about}" if name else ""
 
+    def _shown(self, metrics: Mapping[str, float]) -> dict[str, str]:
+        """Return labels and values of a step; a rare metric keeps its last value and its step."""
+        rare = [value for name, value in metrics.items() if name.rpartition("/")[2] == _RARE]
+        if rare:
+            self._measured = rare[0], self.step
+        if self._measured is None:
+            return shown(metrics, self._hidden)
+        value, step = self._measured
+        values = shown({**metrics, _RARE: value}, self._hidden)
+        if step < self.step:
+            values[SHOWN[_RARE][0]] += f" (step {step})"
+        return values
+
     def _print_life(self) -> None:
         """Print plain lines during a long step."""
         while not self._closed.wait(self._life_seconds):
@@ -189,17 +213,19 @@ def _row(text: Text, bar: ProgressBar) -> Table | Text:
     return row
 
 
-def shown(metrics: Mapping[str, float]) -> dict[str, str]:
+def shown(metrics: Mapping[str, float], hidden: Collection[str] = ()) -> dict[str, str]:
     """Return the labels and formatted values of the metrics in `SHOWN`, the first of each name."""
     values: dict[str, float] = {}
     for name, value in metrics.items():
         values.setdefault(name.rpartition("/")[2], value)
     if not values.keys().isdisjoint(("accuracy", "own_accuracy")):
         values.pop("score", None)
+    if values.get("tokens_spent") == values.get("tokens_said"):
+        values.pop("tokens_spent", None)
     return {
         label: form.format(values[name] * (100 if form.endswith("%") else 1))
         for name, (label, form) in SHOWN.items()
-        if name in values
+        if name in values and name not in hidden
     }
 
 

@@ -307,6 +307,19 @@ def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any,
             policy.know(tasks_of(environment))
 
 
+def hidden_metrics(
+    environment: ParallelEnv[str, Any, Any], policies: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the metrics that a progress line leaves out: those of thoughts where none are asked.
+
+    Models without thoughts, in an environment without a cap on them, still write behind their
+    silence word now and then. That is charged as a thought, but no user would know it as one.
+    """
+    capped = getattr(getattr(environment, "budget", None), "thought", None) is not None
+    plain = all(isinstance(each, HFPolicy) and not each.thinks for each in policies.values())
+    return ("tokens_spent",) if plain and not capped else ()
+
+
 def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:
     """Return the price of an environment's reward; None if it has no price that can be set."""
     reward = getattr(environment, "reward", None)

@@ -148,6 +148,11 @@ class ChatCodec:
             return (*self._template.reply(message), *self.end_ids[:1])
         return self._template.silence(self._silence.word)
 
+    @property
+    def thinks(self) -> bool:
+        """True if the template has markers of thoughts, so that replies may begin with one."""
+        return self._thoughts is not None
+
     def quote(self, request: Request, message: str) -> Reply:
         """Return the reply with which this policy would have said a message, cut at its limit.
 

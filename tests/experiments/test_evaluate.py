@@ -118,7 +118,7 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
     (row,) = rows(folder / "metrics.jsonl")
     assert row["step"] == 0 and row["eval/accuracy"] == 0.0
     # The source has no flags, so of those who were dealt something nobody can say who is informed.
-    measures = {"tokens_said/solver", "tokens_said/helper", "stated", "strict"}
+    measures = {"tokens_spent", "tokens_said/solver", "tokens_said/helper", "stated", "strict"}
     expected = {*GLOSSARY, *measures} - {"spoke_if_informed"}
     assert {name.removeprefix("eval/") for name in row} - {"step"} == expected
     transcripts = rows(folder / "transcripts.jsonl")

@@ -197,7 +197,10 @@ def test_where_all_have_one_role_it_is_not_told_apart() -> None:
 
 def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episode]) -> None:
     metrics = summarize(episodes[1:])
-    assert metrics["tokens_thought"] == 0.0 and "tokens_spent" not in metrics
+    assert metrics["tokens_thought"] == 0.0
+    assert metrics["tokens_spent"] == metrics["tokens_said"] == 4.0
+    uncounted = [Episode("a", (), {}, tokens_said={"x": 2})]
+    assert "tokens_spent" not in summarize(uncounted)
 
 
 def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:

@@ -58,6 +58,33 @@ def test_the_table_shows_before_after_and_change_with_intervals(
     assert "−30.0 [−35.0, −25.0], −75 %" in text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (191.9, 20.0, ("191.9", "20.0", "−171.9, −90 %")),
+        # A run of an earlier version, whose policy thought only at its start.
+        (191.9, None, ("191.9", "20.0", "−171.9, −90 %")),
+        (38.0, 20.0, None),
+        (None, None, None),
+    ],
+)
+def test_tokens_said_and_thought_have_a_row_where_something_was_thought(
+    tmp_path: Path, build_run: Any, write_rows: Any, before: Any, after: Any, expected: Any
+) -> None:
+    folder = build_run(tmp_path / "run")
+    rows = []
+    for step, said, spent in ((0, 38.0, before), (60, 20.0, after)):
+        means = {"tokens_said": said} | ({} if spent is None else {"tokens_spent": spent})
+        intervals = {
+            name: {"mean": mean, "low": mean, "high": mean, "count": 9}
+            for name, mean in means.items()
+        }
+        rows.append({"step": step, "episodes": 9, "intervals": intervals})
+    write_rows(folder / "evaluations.jsonl", rows)
+    found = {name: tuple(texts) for name, *texts in single.rows(read_run(folder))}
+    assert found.get("tokens said and thought") == expected
+
+
 @pytest.mark.usefixtures("without_pictures")
 def test_transcripts_of_the_same_tasks_stand_side_by_side(run: Path, report: Any) -> None:
     pairs = single.pairs(read_run(run))

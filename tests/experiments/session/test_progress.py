@@ -80,8 +80,40 @@ def test_time_before_the_first_step_and_of_earlier_parts_does_not_count(make, cl
         progress.update(5, {})
     assert file.getvalue().splitlines() == [
         "step 4/10  accuracy 50 %",
-        "step 5/10  accuracy 50 %  3 s/step  left 0:15",
+        "step 5/10  3 s/step  left 0:15",
     ]
+
+
+def test_a_line_has_the_values_of_its_step_at_fixed_places(make, clock):
+    progress, file = make(3, every_seconds=0.0)
+    with progress:
+        for spent in (73.5, 38.0, 40.0):
+            clock.now += 1.0
+            said = {"train/tokens_said": 38.0, "train/tokens_spent": spent}
+            progress.update(progress.step + 1, {**said, "train/price": 0.5})
+    # In the second step nobody thinks.
+    assert file.getvalue().splitlines() == [
+        "step 1/3  tokens 38.0  price 0.5  with thoughts 73.5  1 s/step  left 0:02",
+        "step 2/3  tokens 38.0  price 0.5  1 s/step  left 0:01",
+        "step 3/3  tokens 38.0  price 0.5  with thoughts 40.0  1 s/step  left 0:00",
+    ]
+
+
+def test_hidden_metrics_are_not_shown(make):
+    metrics = {"tokens_said": 38.0, "tokens_spent": 73.5}
+    assert shown(metrics, ("tokens_spent",)) == {"tokens": "38.0"}
+
+
+def test_between_two_measurements_the_own_accuracy_stands_with_its_step(make):
+    progress, _ = make(60)
+    lines = []
+    for step, own in ((24, {}), (25, {"train/own_accuracy": 0.5}), (26, {})):
+        progress.update(step, {"learner/loss": 0.25, **own})
+        lines.append(progress.line().split("  ")[1:-2])
+    solves = "the policy itself solves 50 %"
+    assert lines[0] == ["loss 0.25"]
+    assert lines[1] == [solves, "loss 0.25"]
+    assert lines[2] == [f"{solves} (step 25)", "loss 0.25"]
 
 
 def test_a_note_is_one_unbroken_plain_line(make):

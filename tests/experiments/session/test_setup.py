@@ -19,6 +19,7 @@ from laconic.experiments.session import setup
 from laconic.experiments.session.setup import (
     check_counts,
     draw_starts,
+    hidden_metrics,
     make_environments,
     make_evaluation,
     make_learner,
@@ -32,6 +33,7 @@ from laconic.experiments.session.setup import (
 )
 from laconic.experiments.session.splits import tasks_of
 from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.tiny import TinyTeam
 
 ENV = {"_target_": "laconic.envs.make", "name": "gsm8k", "tasks": 8, "information": "split"}
 
@@ -204,6 +206,16 @@ def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):
     cfg.env.reward = {"_target_": "laconic.envs.Reward", "price": 0.5}
     (environment,) = make_environments(cfg, 1, "train", team)
     assert environment.budget == Budget(message=7) and environment.reward.price == 0.5
+
+
+def test_thoughts_are_hidden_where_no_model_thinks_and_no_cap_is_set(cfg, team):
+    (plain,) = make_environments(cfg, 1, "evaluation", team)
+    (capped,) = make_environments(cfg, 1, "evaluation", team, budget={"thought": 8})
+    tiny = TinyTeam().policies(plain)
+    assert hidden_metrics(plain, tiny) == ("tokens_spent",)
+    assert hidden_metrics(capped, tiny) == ()
+    # A script may think; only an HFPolicy says that it does not.
+    assert hidden_metrics(plain, team.policies(plain)) == ()
 
 
 def test_conditions_of_grading_are_printed_once_if_there_are_any(cfg, team, capsys):
