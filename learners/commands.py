@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Any
+
+_flags: list[str] = []
+"""Flags of this process that a command needs to find the same configurations."""
+
+
+def repeat_flags(flags: Iterable[str]) -> None:
+    """Let all commands of this process have flags, such as `--config-dir my_conf`."""
+    _flags[:] = flags
 
 
 def command(program: str, *options: str, **overrides: Any) -> str:
-    """Return a command as it is typed in a shell.
+    """Return a command as it is typed in a shell, with the flags of `repeat_flags`.
 
     Args:
         program: name of a program of `laconic`, such as `warm-start`.
@@ -16,7 +25,7 @@ def command(program: str, *options: str, **overrides: Any) -> str:
         **overrides: value of each key; pass dotted keys as `**{"hydra.run.dir": "warm"}`.
     """
     texts = [f"{key}={quoted(value)}" for key, value in overrides.items()]
-    return " ".join(["laconic", program, *map(shlex.quote, [*options, *texts])])
+    return " ".join(["laconic", program, *map(shlex.quote, [*_flags, *options, *texts])])
 
 
 def quoted(value: object) -> str:

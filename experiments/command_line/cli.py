@@ -43,11 +43,12 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
-from laconic.experiments.command_line.resuming import spell_out
+from laconic.experiments.command_line.resuming import flags_of, spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.targets import accept_hidden, settle
 from laconic.learners.agents.first_encoding import panics_raised
+from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -198,6 +199,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     """Run one job; in a sweep, record its failure and let the other jobs run."""
     # A launcher may start this job in a process of its own.
     replace_unprintable()
+    repeat_flags(flags_of(HydraConfig.get()))
     sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
@@ -22,6 +24,8 @@ from laconic.learners.untrusted_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
+_CONF = Path(__file__).resolve().parents[2] / "conf"
+_FOLDER_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp")
 _HYDRA = re.compile(r"[+~]*hydra(?!\.searchpath)[./@=]")
 """Beginning of the overrides that are dropped; a search path may hold configs of the run."""
 
@@ -46,13 +50,50 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
         )
     keys = {_key(text) for text in typed}
     saved = [text for text in _recorded(folder, program) if _key(text) not in keys]
-    if unsafe := to_type(saved):
+    unsafe = to_type(saved)
+    if not any(text.partition("=")[0] in _FOLDER_FLAGS for text in typed):
+        # Its configurations may name code, as an override may.
+        unsafe = [*_recorded_flags(folder), *unsafe]
+    if unsafe:
         raise SettingError(
             f"{str(folder)!r} was started with settings that are not taken from a run folder,"
             " because they may name code, a file or a server; if you know what each of them does,"
             f" add to the command: {shlex.join(unsafe)}"
         )
     return [*saved, *typed, "resume=true", f"hydra.run.dir={quoted(folder.absolute())}"]
+
+
+def flags_of(hydra: Any) -> list[str]:
+    """Return the flags that named folders of configurations, from Hydra's own settings of a run.
+
+    A run that was started without them finds none of the user's own options.
+    """
+    here = Path(str(hydra.runtime.cwd))
+    return _flags_from(hydra.runtime.config_sources, here)
+
+
+def _recorded_flags(folder: Path) -> list[str]:
+    """Return the flags of the run in a folder; none where it records no sources."""
+    runtime = read_yaml(folder / ".hydra" / "hydra.yaml")["hydra"].get("runtime") or {}
+    sources = runtime.get("config_sources") or []
+    if not all(isinstance(source, Mapping) for source in sources):
+        return []
+    return _flags_from(sources, Path(str(runtime.get("cwd") or "/")))
+
+
+def _flags_from(sources: Iterable[Any], here: Path) -> list[str]:
+    flags: list[str] = []
+    for source in sources:
+        provider, path = source.get("provider"), Path(str(source.get("path")))
+        if provider == "command-line":
+            flags += [
+                "--config-dir",
+                str(path.relative_to(here) if path.is_relative_to(here) else path),
+            ]
+        elif provider == "main" and path.resolve() != _CONF:
+            # Hydra reads a relative path from the folder of the program.
+            flags += ["--config-path", str(path)]
+    return flags
 
 
 def to_type(overrides: Sequence[str]) -> list[str]:
@@ -62,7 +103,10 @@ def to_type(overrides: Sequence[str]) -> list[str]:
 
 def command(program: str, folder: Path, overrides: Sequence[str] = ()) -> str:
     """Return the command that continues a run of these overrides."""
-    return commands.command(program, f"resume={quoted(folder)}", *to_type(_of_the_run(overrides)))
+    typed = to_type(_of_the_run(overrides))
+    config = HydraConfig.get().job.config_name if HydraConfig.initialized() else program
+    named = [] if config == program else ["--config-name", str(config)]
+    return commands.command(program, *named, f"resume={quoted(folder)}", *typed)
 
 
 def _resumed_folder(arguments: Sequence[str]) -> Path | None:

@@ -24,7 +24,9 @@ from omegaconf import DictConfig, open_dict, read_write
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder
 from laconic.experiments.command_line.programs import SETTINGS_CHECK
+from laconic.experiments.command_line.resuming import flags_of
 from laconic.experiments.command_line.say import complain, say
+from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
 from laconic.learners.untrusted_files import read_text, read_yaml
 
@@ -165,6 +167,7 @@ def _check(config: DictConfig) -> None:
         return
     from laconic.experiments.command_line.mistakes import describe
 
+    repeat_flags(flags_of(config.hydra))
     overrides = list(config.hydra.overrides.task)
     try:
         check(config, str(config.hydra.job.config_name), overrides)

@@ -21,6 +21,7 @@ from hydra.types import RunMode
 
 import laconic
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.resuming import flags_of
 from laconic.learners.untrusted_files import read_json
 
 NAME = "provenance.json"
@@ -111,7 +112,7 @@ def _command() -> str:
     if job is not None and job.mode == RunMode.MULTIRUN:
         # The process has the words of the whole sweep, or those of the launcher that started it.
         program = str(job.job.config_name).replace("_", "-")
-        return shlex.join(["laconic", program, *job.overrides.task])
+        return shlex.join(["laconic", program, *flags_of(job), *job.overrides.task])
     return " ".join([Path(sys.argv[0]).name, shlex.join(sys.argv[1:])]).strip()
 
 

@@ -8,7 +8,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.resuming import command, quoted, spell_out
+from laconic.experiments.command_line import resuming
+from laconic.experiments.command_line.resuming import command, flags_of, quoted, spell_out
+from laconic.learners.commands import repeat_flags
 
 
 @pytest.fixture
@@ -85,3 +87,40 @@ def test_a_path_is_one_value_of_the_command_line_whatever_is_in_it(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     assert OverridesParser.create().parse_override(f"a={quoted(text)}").value() == text
+
+
+def test_folders_of_configurations_are_flags_of_every_command(folder, tmp_path):
+    sources = [
+        {"path": "hydra.conf", "schema": "pkg", "provider": "hydra"},
+        {"path": str(tmp_path / "my_conf"), "schema": "file", "provider": "command-line"},
+        {"path": str(resuming._CONF), "schema": "file", "provider": "main"},
+    ]
+    runtime = {"cwd": str(tmp_path), "config_sources": sources}
+    assert flags_of(OmegaConf.create({"runtime": runtime})) == ["--config-dir", "my_conf"]
+    away = OmegaConf.create({"runtime": {**runtime, "cwd": "/elsewhere"}})
+    assert flags_of(away) == ["--config-dir", f"{tmp_path}/my_conf"]
+    sources[2]["path"] = "/their/conf"
+    other = OmegaConf.create({"runtime": runtime})
+    assert flags_of(other) == ["--config-dir", "my_conf", "--config-path", "/their/conf"]
+
+    repeat_flags(["--config-dir", "my conf"])
+    try:
+        assert command("train", tmp_path / "run", ["seed=1"]).split(" resume=")[0] == (
+            "laconic train --config-dir 'my conf'"
+        )
+    finally:
+        repeat_flags([])
+
+
+def test_a_folder_of_configurations_has_to_be_typed_again(folder, tmp_path):
+    path = folder("seed=1")
+    noted = OmegaConf.load(path / ".hydra" / "hydra.yaml")
+    noted.hydra.runtime = {
+        "cwd": str(tmp_path),
+        "config_sources": [{"path": f"{tmp_path}/my_conf", "provider": "command-line"}],
+    }
+    OmegaConf.save(noted, path / ".hydra" / "hydra.yaml")
+    with pytest.raises(SettingError, match="add to the command: --config-dir my_conf"):
+        spell_out([f"resume={path}"], "train")
+    typed = ["--config-dir", "my_conf", f"resume={path}"]
+    assert spell_out(typed, "train")[:3] == ["seed=1", "--config-dir", "my_conf"]
