@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from laconic.experiments.reporting.pooled import Pairs, changed, pooled
 from laconic.experiments.reporting.records import Evaluation, Run, goal
@@ -29,6 +30,8 @@ _SPOKEN = "spoke_if_informed"
 _COMPARED = ("tokens_said", _SPOKEN)
 APART = ("seed", "resume")
 """Keys that make no setting."""
+_MEASURED = re.compile(r"[+~]*(?:env(?!\.reward\.)|agent|evaluation)\b")
+"""Beginning of the overrides that change the figures before training; no mean is over two."""
 _PRICED = ("reward", "billed")
 """Metrics that depend on the price."""
 
@@ -139,7 +142,9 @@ def starts(runs: Sequence[Run], priced: bool = False) -> list[Evaluation]:
 
 
 def before(runs: Sequence[Run], name: str) -> Interval | None:
-    """Return a metric before training, over different starts."""
+    """Return a metric before training, over different starts; None for rewards of two prices."""
+    if name in _PRICED and any(_price(run) != _price(runs[0]) for run in runs):
+        return None
     return pooled(starts(runs, priced=name in _PRICED), name)
 
 
@@ -152,15 +157,17 @@ def columns(sweep: Sweep) -> tuple[str, ...]:
 
 
 def rows(sweep: Sweep) -> list[tuple[str, ...]]:
-    """Return the rows of the table: one before training, and one per setting."""
-    runs = sweep.runs
-    if not runs:
-        return []
+    """Return the rows of the table: before training one per game, and one per setting."""
+    games: dict[tuple[str, ...], list[Run]] = {}
+    for run in sweep.runs:
+        games.setdefault(_game(run), []).append(run)
     names = (sweep.goal, _SPOKEN, "tokens_said", *_others(sweep.goal))
-    texts = [level(name, before(runs, name)).partition(" [")[0] for name in names]
-    return [("before training", str(len(starts(runs))), *texts[:3], "", *texts[3:])] + [
-        _row(setting, sweep.goal) for setting in sweep.settings
-    ]
+    lines = []
+    for game, runs in games.items():
+        texts = [level(name, before(runs, name)) for name in names]
+        title = ", ".join(["before training", *(game if len(games) > 1 else ())])
+        lines.append((title, str(len(starts(runs))), *texts[:3], "", *texts[3:]))
+    return [*lines, *(_row(setting, sweep.goal) for setting in sweep.settings)]
 
 
 def compared(sweep: Sweep) -> list[tuple[str, ...]]:
@@ -194,6 +201,17 @@ def seed_pairs(first: Setting, second: Setting) -> Pairs:
         for run in second.runs
         if run.after and (start := by_seed.get(run.seed)) is not None
     ]
+
+
+def _price(run: Run) -> tuple[Any, Any]:
+    """Return the settings that make the price of a run."""
+    return run.group("env").get("reward"), run.group("learner").get("price")
+
+
+def _game(run: Run) -> tuple[str, ...]:
+    """Return the overrides that change what an evaluation measures, except prices."""
+    typed = (text for text in run.overrides or () if _MEASURED.match(text))
+    return tuple(sorted(typed))
 
 
 def _others(first: str) -> tuple[str, ...]:

@@ -87,11 +87,33 @@ def test_one_policy_before_training_counts_once(
     runs = [read_run(path) for path in sweep.find_runs(tmp_path)]
     # Three runs begin with 40 tokens and one, of other weights, with 30: two starts.
     assert len(sweep.starts(runs)) == 2
-    tokens_said, reward = sweep.before(runs, "tokens_said"), sweep.before(runs, "reward")
+    tokens_said = sweep.before(runs, "tokens_said")
     assert tokens_said and (tokens_said.mean, tokens_said.count) == (35, 2)
     # The price makes another reward of the same start: 0.5 of two equal runs, 0 of two others.
-    assert reward and reward.mean == pytest.approx((0.5 + 0 + 0) / 3)
-    assert sweep.rows(sweep.sort_out(runs))[0][:2] == ("before training", "2")
+    assert sweep.before(runs, "reward") is None
+    free = sweep.before(runs[:2], "reward")
+    assert free and (free.mean, free.low, free.high) == pytest.approx((0.5, 0.4, 0.6))
+    groups = sweep.sort_out(runs)
+    (start,) = [row for row in sweep.rows(groups) if row[0].startswith("before")]
+    named = dict(zip(sweep.columns(groups), start, strict=True))
+    assert named["seeds"] == "2" and named["task reward less bills"] == "–"
+    assert named["accuracy"].startswith("50.0 % [")
+
+
+def test_two_games_have_a_row_before_training_each(tmp_path: Path, build_run: Any) -> None:
+    for number in range(4):
+        build_run(
+            tmp_path / str(number),
+            seed=number % 2,
+            overrides=[f"env.rounds={2 + number // 2}", f"seed={number % 2}"],
+        )
+    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    assert [row[:2] for row in sweep.rows(groups)] == [
+        ("before training, env.rounds=2", "2"),
+        ("before training, env.rounds=3", "2"),
+        ("env.rounds=2", "2"),
+        ("env.rounds=3", "2"),
+    ]
 
 
 def test_equal_seeds_show_the_interval_over_their_tasks(
