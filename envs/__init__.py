@@ -241,9 +241,16 @@ def _checked(
     """Return settings over declared ones, with mappings as records; refuse those no maker takes."""
     accepted = {name for maker in (make, *makers) for name in signature(maker).parameters}
     accepted -= {"settings", "benchmark", "world"}
+    records = {"budget": Budget, "reward": Reward, "channel": Channel, "fault": Fault}
+    for name in settings.keys() - accepted:
+        owners = [key for key, each in records.items() if name in signature(each).parameters]
+        if owners and accepted.issuperset(owners[:1]):
+            typed = {name: settings[name]}
+            raise UnknownNameError(
+                "setting of an environment", name, accepted, f"{owners[0]}={typed}"
+            )
     check_names("setting of an environment", settings, accepted)
     checked = {**declared, **settings}
-    records = {"budget": Budget, "reward": Reward, "channel": Channel, "fault": Fault}
     for key, record in records.items():
         value = checked.get(key)
         if isinstance(value, Mapping):

@@ -38,17 +38,19 @@ class SettingError(ValueError):
 class UnknownNameError(ValueError):
     """A name (environment, agent, topology, task, ...) is not one of the known ones."""
 
-    def __init__(self, kind: str, name: object, options: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, options: Iterable[str], instead: str = "") -> None:
         """Write the message: the kind of name, the name, the nearest known name, and all of them.
 
         Args:
             kind: kind of name, such as `topology`.
             name: the unknown name.
             options: names that exist.
+            instead: what to write instead; empty for the nearest of the options.
         """
         names = sorted(options)
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = f" Write {instead}." if instead else hint
         text = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {text or 'none'}")
 

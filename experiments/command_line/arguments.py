@@ -90,13 +90,19 @@ def read_arguments(
         refuse(error)
 
 
-def check_style(program: str, arguments: Sequence[str], flags: Collection[str]) -> None:
+def check_style(
+    program: str,
+    arguments: Sequence[str],
+    flags: Collection[str],
+    key_of: Callable[[str], str] = str,
+) -> None:
     """Refuse flags and bare folders on the command line of a program with a config.
 
     Args:
         program: name of the program's config.
         arguments: words of the command line.
         flags: flags of Hydra, which may be shortened.
+        key_of: returns the key of the configuration that the name of another flag means.
 
     Raises:
         HydraException: names what to type instead.
@@ -105,7 +111,9 @@ def check_style(program: str, arguments: Sequence[str], flags: Collection[str]) 
     known = {name for name in names if any(flag.startswith(name) for flag in flags)}
     strange = [name for name in names if name.startswith("--") and name not in known]
     key = _FOLDERS.get(program)
-    words = _in_one_style(arguments, kept=known) if strange else list(arguments)
+    words = list(arguments)
+    if strange:
+        words = _in_one_style(arguments, kept=known, key_of=key_of)
     bare = [word for word in words if "=" not in word and _BARE.match(word)]
     if key and bare and not known - {"--run", "-r", "-m", "--multirun"}:
         value = f"[{bare[0]}]" if key.endswith(".runs") else bare[0]
@@ -177,7 +185,10 @@ def _value(key: str, text: str, argument: Argument) -> Any:
 
 
 def _in_one_style(
-    words: Sequence[str], switches: Collection[str] = (), kept: Collection[str] = ()
+    words: Sequence[str],
+    switches: Collection[str] = (),
+    kept: Collection[str] = (),
+    key_of: Callable[[str], str] = str,
 ) -> list[str]:
     """Write `--folder x` as `folder=x` and, for `switches`, `--public` as `public=true`."""
     written: list[str] = []
@@ -191,7 +202,7 @@ def _in_one_style(
             written.append(f"{key}=true")
         else:
             value = match[2] if match[2] is not None else next(rest, f"<{key}>")
-            written.append(f"{key}={value}")
+            written.append(f"{key_of(key)}={value}")
     return written
 
 

@@ -40,6 +40,7 @@ from laconic.experiments.command_line.mistakes import (
     compose_keys,
     describe,
     describe_folder,
+    existing_key,
 )
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
@@ -126,10 +127,15 @@ def _run(
         # Only the main process prints, and only its Hydra writes into the run folder.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
+
+    def known_keys() -> set[str]:
+        return compose_keys(config_name, config_path, sys.argv[1:])
+
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         typed = expand_home(sys.argv[1:])
-        check_style(config_name, typed, get_args_parser()._option_string_actions)
+        flags = get_args_parser()._option_string_actions
+        check_style(config_name, typed, flags, lambda key: existing_key(key, known_keys()))
         sys.argv[1:] = flags_last(accept_hidden(spell_out(typed, config_name)))
         offer_environments(sys.argv[1:], CONF)
         with _errors_raised():
@@ -146,9 +152,7 @@ def _run(
         failed = _report_failures()
         if with_traceback:
             raise
-        message = describe_folder(error) or describe(
-            error, lambda: compose_keys(config_name, config_path, sys.argv[1:])
-        )
+        message = describe_folder(error) or describe(error, known_keys)
         if message is None or failed:
             # The jobs of a sweep never raise, so its launcher or sweeper did.
             message = sweeping.describe_end(error)

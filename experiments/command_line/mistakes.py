@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from pkgutil import resolve_name
@@ -162,16 +162,30 @@ def unknown_option(path: str, valid: Iterable[str]) -> str:
 def closest(name: str, valid: Iterable[str]) -> str | None:
     """Return the valid key that is closest to `name`; None if no key is close.
 
-    The last parts of both have to be close, because many keys share their other parts.
+    The last parts of both have to be close, because many keys share their other parts. Keys of the
+    same group whose last part is equal come first: `env.price` means `env.reward.price`.
     """
     ends = {key: key.rpartition(".")[2] for key in sorted(valid)}
-    last = name.rpartition(".")[2]
+    last, root = name.rpartition(".")[2], name.partition(".")[0]
+    inner = [key for key in ends if ends[key] == last and key.startswith(f"{root}.")]
+    if inner and root != name:
+        return min(inner, key=lambda key: key.count("."))
     # A wrong letter of a short name weighs more.
     cutoff = 0.65 if len(last) < 5 else 0.72
     close = get_close_matches(last, set(ends.values()), n=max(len(ends), 1), cutoff=cutoff)
     if best := get_close_matches(name, [key for key in ends if ends[key] in close], 1, 0.66):
         return best[0]
     return next((key for key in ends if close and ends[key] == close[0]), None)
+
+
+def existing_key(name: str, valid: Collection[str]) -> str:
+    """Return the closest key for a name typed in another style; the name itself if none is close.
+
+    `--steps` means `train.steps`. A name of a group or of a key stays.
+    """
+    if any(key == name or key.startswith(f"{name}.") for key in valid):
+        return name
+    return closest(name, [key for key in valid if not key.startswith("hydra.")]) or name
 
 
 def quoting(override: str) -> str:

@@ -74,6 +74,8 @@ def test_an_unknown_setting_names_the_nearest(name):
 def test_a_setting_of_another_kind_of_environment_is_unknown():
     with pytest.raises(UnknownNameError, match="setting of an environment 'rouds'. .*'rounds'"):
         envs.make("gsm8k", free=True, tasks=2, rouds=3)
+    with pytest.raises(UnknownNameError, match=r"'price'. Write reward={'price': 3}\. Known"):
+        envs.make("gsm8k", price=3)
     with pytest.raises(UnknownNameError, match="'splt'. Did you mean 'split'"):
         envs.make("gsm8k", free=True, tasks=2, information="splt")
     with pytest.raises(UnknownNameError, match="setting of an environment 'information'"):

@@ -166,6 +166,13 @@ def test_a_program_with_a_config_says_what_to_type_too(program, words, typed):
     assert str(caught.value).endswith(f": type laconic {typed}")
 
 
+def test_a_flag_gets_the_key_that_the_configuration_has():
+    keys = {"steps": "train.steps", "seed": "seed"}
+    with pytest.raises(HydraException) as caught:
+        check_style("train", ["--steps", "5", "--seed=1"], FLAGS, keys.__getitem__)
+    assert str(caught.value).endswith(": type laconic train train.steps=5 seed=1")
+
+
 @pytest.mark.parametrize(
     "words",
     [

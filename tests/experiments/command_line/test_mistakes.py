@@ -17,6 +17,7 @@ from laconic.experiments.command_line.mistakes import (
     PLUGINS,
     closest,
     describe,
+    existing_key,
     quoting,
     unknown_key,
     unknown_option,
@@ -35,6 +36,23 @@ from laconic.experiments.command_line.mistakes import (
 )
 def test_the_closest_key_is_offered(typed, valid):
     assert closest(typed, [valid, "seed", "env.reward.normalizer"]) == valid
+
+
+def test_a_key_of_the_same_group_comes_before_one_that_looks_closer():
+    keys = ["learner.price", "env.reward.price", "env.prices", "env.a.b.price"]
+    assert closest("env.price", keys) == "env.reward.price"
+    assert closest("learner.loss.price", keys) == "learner.price"
+
+
+def test_a_name_in_another_style_is_searched_as_an_unknown_key_is():
+    keys = {"train.steps", "env.name", "seed", "hydra.output"}
+    assert existing_key("steps", keys) == "train.steps"
+    # A group, a key, and a name that nothing of the program is close to.
+    assert [existing_key(name, keys) for name in ("env", "seed", "output")] == [
+        "env",
+        "seed",
+        "output",
+    ]
 
 
 @pytest.mark.parametrize(
