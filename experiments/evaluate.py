@@ -29,7 +29,8 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
-from laconic.experiments.reporting.words import text_table
+from laconic.experiments.reporting.records import thinking
+from laconic.experiments.reporting.words import count, label, level, order, text_table
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder
 from laconic.experiments.run_folder.journal import Journal, Keeper
 from laconic.experiments.session import setup
@@ -251,10 +252,11 @@ def refuse_used(folder: RunFolder) -> None:
 
 
 def show(figures: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
-    """Print the figures with their 95 % intervals."""
-    rows = [(k, f"{v.mean:.3f}", f"{v.low:.3f} to {v.high:.3f}") for k, v in figures.items()]
-    title = f"{episodes} episodes, 95 % intervals"
-    Console().print(text_table(title, ("metric", "mean", "interval"), rows, whole="others"))
+    """Print the figures with their 95 % intervals, in words and forms of the table of a report."""
+    names = figures if thinking([figures]) else figures.keys() - {"tokens_spent"}
+    rows = [(label(name), level(name, figures[name])) for name in order({*names})]
+    title = f"{count(episodes, 'episode')}, 95 % intervals"
+    Console().print(text_table(title, ("metric", "mean"), rows, whole="others"))
     if samples > 1:
         print(f"pass@k is over tasks; other intervals treat {samples} plays of one as independent")
 

@@ -37,6 +37,13 @@ LABELS = {
 }
 """Metric name -> label, in the order of tables."""
 NOTHING = "–"
+_OF_SAMPLES = "pass@"
+"""Beginning of the names of shares over the samples of a task."""
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number of things: `1 step`, `2 steps`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def label(name: str) -> str:
@@ -53,7 +60,7 @@ def level(name: str, interval: Interval | None) -> str:
     """Write a mean with its interval: `81.2 % [78.7, 83.5]`; a dash for None."""
     if interval is None:
         return NOTHING
-    unit = " %" if name in SHARES else ""
+    unit = " %" if _is_share(name) else ""
     return _with_ends(name, interval, "", unit)
 
 
@@ -76,7 +83,7 @@ def change(
     """
     if before is None or after is None or changed is None:
         return NOTHING
-    unit = " points" if name in SHARES else ""
+    unit = " points" if _is_share(name) else ""
     text = _with_ends(name, changed, "+", unit)
     relative = share_of_before(before, after) if name.startswith("tokens") else ""
     return f"{text}, {relative}" if relative else text
@@ -121,9 +128,9 @@ def text_table(
 
 def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
     """Write a mean and its interval, unless the interval is unknown or has no width."""
-    scale = 100 if name in SHARES else 1
+    scale = 100 if _is_share(name) else 1
     size = abs(interval.mean)
-    digits = 1 if name in SHARES or 10 <= size < 1000 else 0 if size >= 1000 else 2
+    digits = 1 if _is_share(name) or 10 <= size < 1000 else 0 if size >= 1000 else 2
 
     def number(value: float, digits: int) -> str:
         return _signed(f"{scale * value:{sign}.{digits}f}")
@@ -135,6 +142,10 @@ def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
         if low != high:
             return f"{mean} [{low}, {high}]"
     return mean
+
+
+def _is_share(name: str) -> bool:
+    return name in SHARES or name.startswith(_OF_SAMPLES)
 
 
 def _signed(text: str) -> str:

@@ -16,6 +16,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE
 from laconic.experiments.command_line.targets import part_names
+from laconic.experiments.reporting.words import count
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
 from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
@@ -44,7 +45,8 @@ def header(
     env, agent, learner = (names[group] for group in ("env", "agent", "learner"))
     model = cfg.agent.get("model")
     train = cfg.train
-    steps = f"{train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes"
+    numbers = (train.steps, "step"), (train.tasks_per_step, "task"), (train.group_size, "episode")
+    steps = "{} of {} x {}".format(*(count(*each) for each in numbers))
     if train.minutes is not None:
         steps = f"{train.minutes:g} minutes, at most {steps}"
     weights = shipped(str(cfg.env.get("name"))) if _takes_shipped(cfg) else None

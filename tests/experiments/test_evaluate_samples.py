@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.experiments.evaluate import estimate_passes
+from laconic.experiments.evaluate import estimate_passes, show
 from laconic.learners.episode import Episode
+from laconic.learners.metrics import Interval
 
 SAMPLED = ["agent=scripted", "agent.script=random", "evaluation.greedy=false", "threads=1"]
 
@@ -34,6 +35,19 @@ def test_tasks_that_were_not_played_often_enough_are_left_out():
     assert (passes["pass@1"].mean, passes["pass@1"].count) == (0.5, 2)
     assert estimate_passes(episodes("+ "), 2, [1]) == {}
     assert estimate_passes(episodes("+"), 1, [1]) == {}
+
+
+@pytest.mark.parametrize(("spent", "rows"), [(38.0, 2), (73.5, 3)])
+def test_figures_have_the_words_and_forms_of_a_report(capsys, spent, rows):
+    tokens = {name: Interval(mean, mean, mean, 1) for name, mean in (
+        ("tokens_spent", spent), ("tokens_said", 38.0)
+    )}  # fmt: skip
+    show({**tokens, "accuracy": Interval(1.0, 0.9286, 1.0, 1)}, 1)
+    title, *lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert title == "1 episode, 95 % intervals"
+    figures = [line for line in lines if line[-1:].isdigit() or line.endswith("]")]
+    said = ["accuracy 100.0 % [92.9, 100.0]", "tokens said 38.0"]
+    assert figures == [*said, "tokens said and thought 73.5"][:rows]
 
 
 def test_every_task_is_played_so_often_and_pass_at_k_is_written(run, tmp_path, rows):

@@ -44,7 +44,7 @@ def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_st
     outcome = processes.run("train", *arguments)
     assert outcome.code == 0
     what, where, limits, price, first, last, *table, report = outcome.out.splitlines()
-    assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 steps of 2 " in what
+    assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 step of 2 " in what
     assert where == f"written to {tmp_path}/run"
     assert table[0].startswith("gsm8k · gspo · seed 0: finished")
     # Without a terminal there are 80 columns.

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from laconic.experiments.reporting.words import (
     change,
+    count,
     label,
     level,
     order,
@@ -81,3 +82,11 @@ def test_square_brackets_are_text_in_a_table() -> None:
     console.print(text_table("[bold]t", ("entry", "n"), [("[/red]", "[i]")], "first"))
     text = console.export_text()
     assert "[bold]t" in text and "[/red]" in text and "[i]" in text
+
+
+def test_a_single_thing_has_a_noun_without_s() -> None:
+    assert [count(number, "step") for number in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
+
+
+def test_a_share_over_samples_is_in_percent() -> None:
+    assert level("pass@4", Interval(0.5, 0.25, 0.75, 9)) == "50.0 % [25.0, 75.0]"
