@@ -1,4 +1,4 @@
-"""Shipped policies: the warm start that makes each of them, and its folder.
+"""Shipped policies: the warm start that makes each of them, its folder, and their chat template.
 
 `make policies` runs the recipes (docs/evidence/policies.py). A policy and its card are in
 `tiny/shipped/<environment>`; those of `gsm8k` are in `tiny`. Environments without a folder have no
@@ -19,6 +19,14 @@ CARD = "card.json"
 """File of a shipped policy with its recipe, figures and the environment that it knows."""
 STAND_IN = "gsm8k"
 """Environment whose policy stands in for others that have none."""
+SILENCE, END, PAD, READ, SPEAK = "<silence>", "<end>", "<pad>", "<read>", "<speak>"
+TEMPLATE = (
+    "{% for message in messages %}{% if message.role == 'assistant' %}"
+    f"{{{{ message.content }}}}{END}"
+    f"{{% else %}}{READ}{{{{ message.content }}}}{SPEAK}"
+    "{% endif %}{% endfor %}"
+)
+"""Chat template of the tiny model."""
 MAX_REPLY_TOKENS = "agent.sampling.max_reply_tokens"
 _TEACHER = "learner.collect.teacher"
 

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool
 from laconic.learners.agents.cache import warn_once
-from laconic.learners.agents.tiny.new import TEMPLATE
+from laconic.learners.agents.recipes import TEMPLATE
 
 MAX_SECONDS = 2.0
 """Maximum processor time to render a conversation; usual templates take some milliseconds."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from laconic.learners.agents.tiny.new import SILENCE
+from laconic.learners.agents.recipes import SILENCE
 
 SMALL = [
     "env.tasks=60",

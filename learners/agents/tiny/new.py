@@ -17,6 +17,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.worlds import join_act
 from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.recipes import END, PAD, READ, SILENCE, SPEAK, TEMPLATE
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, teacher_policy
 from laconic.learners.agents.tiny import TinySamplingSettings, TinyTeam
@@ -27,15 +28,7 @@ if TYPE_CHECKING:
 
     from laconic.learners.agents.policy import HFPolicy
 
-SILENCE, END, PAD, READ, SPEAK = "<silence>", "<end>", "<pad>", "<read>", "<speak>"
 _WORDS = r" ?\d| ?[^\W\d_]+| ?[^\s\w]+|_|\s"
-TEMPLATE = (
-    "{% for message in messages %}{% if message.role == 'assistant' %}"
-    f"{{{{ message.content }}}}{END}"
-    f"{{% else %}}{READ}{{{{ message.content }}}}{SPEAK}"
-    "{% endif %}{% endfor %}"
-)
-"""Chat template of the tiny model."""
 
 
 @dataclass(frozen=True, slots=True)

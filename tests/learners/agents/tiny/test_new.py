@@ -10,7 +10,8 @@ import torch
 from laconic import envs
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.tiny.new import SILENCE, ModelConfig, NewTeam
+from laconic.learners.agents.recipes import SILENCE
+from laconic.learners.agents.tiny.new import ModelConfig, NewTeam
 from laconic.learners.rollout.play import Start, play
 
 CONFIG = ModelConfig(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)

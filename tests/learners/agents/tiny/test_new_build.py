@@ -8,7 +8,8 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import recipes, tiny
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
-from laconic.learners.agents.tiny.new import SILENCE, ModelConfig, build_model, build_tokenizer
+from laconic.learners.agents.recipes import SILENCE
+from laconic.learners.agents.tiny.new import ModelConfig, build_model, build_tokenizer
 from laconic.learners.interfaces import Request
 
 SMALL = ModelConfig(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=16)
