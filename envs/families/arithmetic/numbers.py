@@ -3,8 +3,8 @@ r"""Reading the number that a text commits to, or else the last one it mentions.
 A number is written in digits, with an optional sign, currency sign, commas between digits and
 decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Typographic characters count as their
 ASCII ones: full-width digits, any dash or minus sign, thin spaces between groups of three digits.
-Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates, times of day and
-powers (`1/2`, `3:30`, `5^2`) are no numbers.
+Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates, times of day,
+powers and commas that group no thousands (`1/2`, `3:30`, `5^2`, `12,34`) are no numbers.
 
 A commitment is read strictly: it is a number with nothing beside it that changes its value
 (`beside`). These are none: a multiple (`7 million`), an open calculation (`3!`, `12 * 2`,
@@ -22,7 +22,12 @@ import re
 from functools import lru_cache
 
 from laconic.envs.dialogue.characters import ascii_alike
-from laconic.envs.families.arithmetic.beside import changed_before, changed_behind, multiplied
+from laconic.envs.families.arithmetic.beside import (
+    changed_before,
+    changed_behind,
+    joined,
+    multiplied,
+)
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
@@ -46,6 +51,7 @@ _PLAIN = re.compile(
     rf"|(?<![A-Za-z0-9_.])(?<!--){_DECIMAL})(?!{_GLUED}|:[0-9])"
     rf"(?P<over>{_OVER})?+(?:[ ]?/[ ]?1(?![0-9.]))?+"
 )
+_GROUPED = re.compile(r"[1-9][0-9]?(?:[0-9]?(?:,[0-9]{3})++|(?:,[0-9]{2})+,[0-9]{3})(?:\.[0-9]++)?")
 _HASHES = re.compile(rf"#{{4,}}(?P<content>[^\n#]{{0,{_MARK_LENGTH}}})")
 _BOXED = re.compile(r"\\boxed[ ]?\{")
 _LEAD = re.compile(r"[^0-9]*[0-9](?:[ ,.]?[0-9])*+")
@@ -86,7 +92,8 @@ _WORKING = re.compile(
     rf"\s*(?:{_TIMES}|{_OPERATOR}|[+/\u2190-\u21ff])\s*[-$(]?\s*[0-9]"
 )
 _BEFORE = re.compile(
-    r"[\\/^!<>+*]|\bnot\b|-\s*[(\[|]|(?<!\w)-\s?[A-Z]{3}\b|\b(?:minus|negative)\b", re.IGNORECASE
+    r"[\\/^!<>+*]|\bnot\b|-\s*[(\[|]|(?<!\w)-\s?[A-Z]{3}\b|\b(?:minus|negative)\b|n't\b",
+    re.IGNORECASE,
 )
 _DOUBT = re.compile(r"\b(?:or|not?|wait|wrong|actually|maybe|instead)\b", re.IGNORECASE)
 
@@ -115,8 +122,9 @@ def answer_in(text: str) -> str | None:
     if place is None:
         return None
     line = plainer[plainer.rfind("\n", 0, place[0]) + 1 : place[0]][-_MARK_LENGTH:]
-    shares = changed_before(line[line.rfind(". ") + 1 :])
-    return None if shares or multiplied(plainer[place[1] : place[1] + _MARK_LENGTH]) else last
+    before, behind = line[line.rfind(". ") + 1 :], plainer[place[1] : place[1] + _MARK_LENGTH]
+    changed = changed_before(before) or joined(before, behind) or multiplied(behind)
+    return None if changed else last
 
 
 def commitment(text: str) -> tuple[str, str] | None:
@@ -177,8 +185,10 @@ def _stated(content: str, whole: bool) -> str | None:
 
 def _value(number: re.Match[str]) -> str | None:
     digits = number["digits"].replace(",", "")
-    # Two signs are no number: `--3`.
+    # Two signs are no number (`--3`), and neither are commas that group no thousands (`12,34`).
     if len(digits) > _MAX_DIGITS or (number["sign"] and number["late"]):
+        return None
+    if "," in number["digits"] and not _GROUPED.fullmatch(number["digits"]):
         return None
     whole, _, decimals = digits.partition(".")
     value = whole.lstrip("0") or "0"
