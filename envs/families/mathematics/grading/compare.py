@@ -151,6 +151,10 @@ def _same_equation(
             pairs = zip_longest(filter(None, expected.parts), filter(None, got.parts), fillvalue="")
             return all(same(first, second, decide) for first, second in pairs)
         return decide(squeezed(gold), squeezed(answer))
+    given = squeezed(answer.partition(r"\approx")[0])
+    if r"\approx" in answer and (not given or _is_name(given)):
+        # Nothing is said to be equal, as in `x \approx 5`; `x = 5/2 \approx 2.5` states 5/2.
+        return False
     if expected.kind == "equation":
         if _is_name(squeezed(expected.parts[0])):
             return len(expected.parts) == 2 and same(expected.parts[1], answer, decide)

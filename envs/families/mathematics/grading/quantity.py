@@ -2,7 +2,8 @@ r"""Reading a single quantity: an exact number, its unit, or words.
 
 Answers are exact: a decimal is the fraction it spells, so `0.333` is not one third. Percent signs,
 degrees and other units are annotations: `50\%` equals `50` and `3\text{ cm}` equals `3`, but two
-different units never agree.
+different units never agree. Words that change the number are no unit: `7\text{ million}` is
+`7000000`, and `7\text{ pairs}` is no number.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from laconic.envs.families.arithmetic.beside import changed_by_phrase
+from laconic.envs.families.common.number_words import MULTIPLES
 from laconic.envs.families.mathematics.grading.latex import DROW, WORD, squeezed
 
 _MAX_DIGITS = 60
@@ -37,6 +40,10 @@ _MARKED_UNIT = re.compile(
     rf"\s*{WORD}(?P<unit>[^{WORD}{DROW}]*){DROW}\s*(?P<power>\^[23])?$|(?P<degree>\s*\^\\circ)$"
 )
 _MODULUS = re.compile(rf"\s*{WORD}mod (?P<modulus>[0-9]+){DROW}$")
+_MULTIPLE = re.compile(
+    rf"(?P<number>.*[0-9}}])\s*(?P<word>[{WORD} ])\s*(?P<multiple>{'|'.join(MULTIPLES)})s?(?![\w-])"
+)
+_MAX_MULTIPLES = 3
 _PER = re.compile(
     r"(?<=[0-9}\s])\s*(?P<above>[A-Za-z]{0,12})\s*/\s*(?P<below>[A-Za-z]{1,12})(?P<power>\^[23])?$"
 )
@@ -103,7 +110,7 @@ class Quantity:
 
 def quantity(tidied: str) -> Quantity:
     """Split a tidied answer that is neither list nor matrix into value and unit."""
-    value, unit = _split_unit(tidied.strip())
+    value, unit = _split_unit(_multiplied(tidied.strip()))
     words = WORD in value or bool(re.fullmatch(r"[A-Z]{2,}|[A-Z]?[a-z]{3,}[A-Za-z ]*", value))
     number = None if words else rational(value)
     text = squeezed(value)
@@ -174,6 +181,18 @@ def _mixed(match: re.Match[str]) -> Fraction | None:
     return int(match["whole"] or 0) + Fraction(int(match["above"]), int(match["below"]))
 
 
+def _multiplied(text: str) -> str:
+    """Write `7 million dollars` as `7000000 dollars`; keep texts without a multiple in words."""
+    for _ in range(_MAX_MULTIPLES):
+        match = _MULTIPLE.match(text)
+        number = rational(match["number"]) if match else None
+        if match is None or number is None:
+            break
+        rest = (match["word"] + text[match.end() :]).replace(f"{WORD}{DROW}", "")
+        text = f"{number * MULTIPLES[match['multiple']]}{rest}".strip()
+    return text
+
+
 def _split_unit(text: str) -> tuple[str, str]:
     """Split a quantity into its value and the name of its unit, which may be empty.
 
@@ -214,7 +233,10 @@ def _is_remark(words: str) -> bool:
     """Return whether words after a number say more than a unit: another number, or a doubt."""
     parts = words.lower().replace(",", " ").split()
     return (
-        len(parts) > _MAX_UNIT_WORDS or bool(re.search("[0-9]", words)) or bool(_REMARKS & {*parts})
+        len(parts) > _MAX_UNIT_WORDS
+        or bool(re.search("[0-9]", words))
+        or bool(_REMARKS & {*parts})
+        or changed_by_phrase(f" {words}", "2")
     )
 
 

@@ -32,6 +32,17 @@ RIGHT = {
     "x^{10}+1": ("x**10 + 1", "1 + x**(10)"),
     "3x^2y^{-1}": ("3*x**2*y**-1",),
     "42000": ("42_000", "**42000**", "42_000 = x"),
+    "1000000": (
+        r"1\text{ million}",
+        "1 million",
+        r"\$1\mathrm{ million}",
+        r"1\text{ million dollars}",
+    ),
+    "1000": (r"1\text{ thousand}", r"1\,\mbox{thousand}"),
+    "7": (r"7\text{ cm}", r"7\text{ third graders}", "7=7", "x=y=7", r"7 \text{ mod } 8"),
+    r"\frac52": (r"x = \frac52 \approx 2.5",),
+    r"x \approx 2.5": ("2.5", r"2.5 \text{ cm}"),
+    "1,2": ("x=1, y=2",),
     r"\infty": ("\u221e",),
 }
 WRONG = {
@@ -47,6 +58,12 @@ WRONG = {
     "8": ("2**3",),
     "42000": ("42_00", "42_0000"),
     "-\\infty": ("\u221e",),
+    "7": (
+        *(r"7\text{ million}", "7 million", r"7\mathrm{ thousand}", r"7\mbox{ hundred}"),
+        *(r"7\text{ billion dollars}", r"7\text{ dozens}", r"7\text{ pairs}", "7 pairs"),
+        *(r"7\text{ squared}", r"7\text{ halves}", "7 halves", r"7\text{ or more}"),
+        *(r"x \approx 7", r"\approx 7", "x \u2248 7", "7 = 8", r"9 \text{ mod } 2"),
+    ),
 }
 
 
