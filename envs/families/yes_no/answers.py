@@ -3,13 +3,14 @@ r"""Reading of the yes or no with which a text answers.
 The rules, for whole words in any case (`yes-men` and `know` do not count):
 
 1. Words behind a mark decide, and the last mark counts: `#### yes`, `\boxed{yes}`,
-   `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the marks `####`,
-   `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no. A letter
-   must end its line or sentence. `**true**` and `*false*` are answers as sentences of their own.
+   `**yes**`, `<answer>yes</answer>`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the
+   marks `####`, `\boxed{...}`, `<answer>`, `answer:` and `answer =`, `true` and `y` are yes,
+   `false` and `n` are no. A letter must end its line or sentence. `**true**`, `__true__` and
+   `*false*` are answers as sentences, items or headings of their own.
 2. Without a mark the last `yes` or `no` of the text counts.
 3. `not` or `n't` right before the word negates it (`not a yes` is no).
-4. These words do not count: a word before a question mark; one of two alternatives (`yes or no`);
-   `no`, `true` or `false` before another word (`no one`) except `because` and `since`.
+4. These words do not count: a word before a question mark; one of two alternatives (`yes or no`,
+   `yes, no`); `no`, `true` or `false` before another word (`no one`) except `because` and `since`.
 5. For questions of plausibility `plausible` (yes) and `implausible` (no) count in marks. Without a
    mark they count if rule 2 finds neither yes nor no.
 
@@ -43,29 +44,35 @@ _TRUTH_OR_LETTER = (
     rf"{_TRUTH}(?!{_MORE})|{_LETTER}(?=[\s*_`\"'“”‘’$()\\.!]{{0,6}}(?:\n|\Z)|[.!,;*}}]|\\?[)\]]|</)"
 )
 _TURN = r"(?P<turn>(?:(?<!\w)not|n['’]t)\s{1,3}(?:(?:an?|very|at all|really)\s{1,3})?)?"
-_STRICT_MARK = r"####|\\boxed[ ]?\{(?:\\[a-z]{2,8}[ ]?\{)?|(?<!\w)(?i:answer)[ ]?[:=]"
+_STRICT_MARK = r"####|\\boxed[ ]?\{(?:\\[a-z]{2,8}[ ]?\{)?|<(?i:answer)>|(?<!\w)(?i:answer)[ ]?[:=]"
 _MARK = rf"(?:{_STRICT_MARK}|\*\*|(?<!\w)(?i:answer)[ ](?:is|must[ ]be)(?!\w):?){_DRESS}"
 _END = r"(?:[. ]{0,2}\}{1,3}|[.!]?\*\*)?"
 _OFFERED = rf"(?:{_YES}|{_NO}|{_PLAUSIBLE}|{_TRUTH}|{_LETTER})"
+_FOR, _AGAINST = r"(?ai:yes|true|y)(?!\w)", r"(?ai:no|false|n)(?!\w)"
 _OFFER = re.compile(
     rf"(?<!\w){_OFFERED}{_DRESS}"
-    r"(?:[/|]|,?\s{0,3}(?<!\w)(?:and|vs\.?|n?or(?:\s{1,3}\w{1,10}){0,3}?)(?!\w))"
+    r"(?:[/|&]|,?\s{0,3}(?<!\w)(?:and|vs\.?|n?or(?:\s{1,3}\w{1,10}){0,3}?)(?!\w))"
     rf"{_DRESS}(?:{_OFFERED}|not)(?!\w)"
+    # `yes, no` says both; `no, no one` and `yes, no doubt` do not.
+    rf"|(?<!\w)(?:{_FOR}{_DRESS}[,;]{_DRESS}{_AGAINST}|{_AGAINST}{_DRESS}[,;]{_DRESS}{_FOR})"
+    rf"(?!\w)(?!{_MORE})"
 )
 
 
 def _pattern(mark: str, words: str, end: str = "") -> re.Pattern[str]:
-    word = rf"(?<!\w)(?<!\w[-'’])(?P<word>{words})(?!\w|[-'’]\w)(?!{_DRESS}\?)"
+    # Underscores around a marked word are emphasis; elsewhere they belong to a name.
+    before, behind = ("(?<![^\\W_])", "(?!_*[^\\W_])") if mark else (r"(?<!\w)", r"(?!\w)")
+    word = rf"{before}(?<!\w[-'’])(?P<word>{words}){behind}(?![-'’]\w)(?!{_DRESS}\?)"
     return re.compile(rf"{mark}(?i:{_TURN}){_DRESS if mark else ''}{word}{end}")
 
 
 _TRUE_FALSE = _pattern(f"(?:{_STRICT_MARK}){_DRESS}", _TRUTH_OR_LETTER, _END)
-_EMPHASIS = r"(?:\*{1,3}(?!\*)|`|</?(?:b|strong|i|em)>)"
+_EMPHASIS = r"(?:\*{1,3}(?!\*)|_{1,3}(?!_)|`|</?(?:b|strong|i|em)>)"
 # Of another sentence it is a word like others: `it is **true** that stones sink`.
 _EMPHASIZED = _pattern(
-    rf"(?:\A|(?<=[\n:.!?>]))[ \t]{{0,9}}{_EMPHASIS}",
+    rf"(?:\A|(?<=[\n:.!?>]))[ \t]{{0,9}}(?:[-+*\u2022][ \t]{{1,9}})?{_EMPHASIS}",
     _TRUTH,
-    rf"[.!]?{_EMPHASIS}(?![ \t]{{0,9}}\w)",
+    rf"(?:[.!:]{_EMPHASIS}|{_EMPHASIS}(?![ \t]{{0,9}}\w))",
 )
 _MARKED = {
     False: (_pattern(_MARK, _YES_NO, _END), _TRUE_FALSE, _EMPHASIZED),

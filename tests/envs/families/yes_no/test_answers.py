@@ -31,6 +31,13 @@ from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment
             "yes or not",
         ),
         *("The answer is yes or no", "**yes** or **no**", "It could be yes or could be no."),
+        *(
+            "Answer: yes & no",
+            "Answer: yes, no",
+            "#### true, false",
+            "#### no; yes.",
+            "**Yes**, no",
+        ),
         *("yes?", "Is the answer no?"),
         *("The answer is no longer clear", "#### no evidence", "\\boxed{yes or no}", "yes-men"),
         *("yeſ", "nо", "да", "はい", "не"),
@@ -79,6 +86,8 @@ def test_the_accepted_forms_are_read(form: str) -> None:
         ("There is no doubt: yes", "yes"),
         ("Yes, there is no doubt", "yes"),
         ("No, no one can", "no"),
+        ("#### yes, no doubt", "yes"),
+        ("Answer: no, no", "no"),
         ("No. 5 is less than 7", "no"),
         ("The answer is no. 3 is less than 5", "no"),
     ],
@@ -193,6 +202,8 @@ def test_truth_and_letters_are_read_in_marks(form: str) -> None:
             "**true** friends",
             "**true",
             "**true?**",
+            "is_true_",
+            "__true_north__",
             "**untrue**",
         ),
         *("#### y = 3", "#### n of them", "#### n/a", "Answer: N/A", "#### yn", "#### n-th"),
@@ -222,7 +233,11 @@ def test_the_last_mark_counts_whatever_words_it_uses(text: str, answer: str) -> 
 
 
 @pytest.mark.parametrize(
-    "form", ["**{}**", "*{}*", "`{}`", "<b>{}</b>", "So:\n**{}.**", "**{}**, so it is."]
+    "form",
+    [
+        *("**{}**", "*{}*", "`{}`", "<b>{}</b>", "So:\n**{}.**", "**{}**, so it is.", "__{}__"),
+        *("- **{}**", "* _{}_", "**{}:** stones sink", "<answer>{}</answer>", "#### __{}__"),
+    ],
 )
 def test_an_emphasized_truth_that_stands_alone_is_an_answer(form: str) -> None:
     assert answer_in(form.format("True")) == "yes"
