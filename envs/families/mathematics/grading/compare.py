@@ -143,6 +143,10 @@ def _same_equation(
     gold: str, answer: str, expected: Structure, got: Structure, decide: Decide
 ) -> bool:
     r"""`x = 5` and `5` agree, and so do `0.35 = 35\%` and either of its sides."""
+    exact, *near = (squeezed(side) for side in answer.split(r"\approx"))
+    if near and r"\approx" not in gold and (not exact or any(map(_is_name, (exact, *near)))):
+        # Nothing is said to be equal, as in `x \approx 5`; `x = 5/2 \approx 2.5` states 5/2.
+        return False
     if expected.kind == got.kind:
         names = [squeezed(side_structure.parts[0]) for side_structure in (expected, got)]
         if all(map(_is_name, names)):
@@ -151,10 +155,6 @@ def _same_equation(
             pairs = zip_longest(filter(None, expected.parts), filter(None, got.parts), fillvalue="")
             return all(same(first, second, decide) for first, second in pairs)
         return decide(squeezed(gold), squeezed(answer))
-    given = squeezed(answer.partition(r"\approx")[0])
-    if r"\approx" in answer and (not given or _is_name(given)):
-        # Nothing is said to be equal, as in `x \approx 5`; `x = 5/2 \approx 2.5` states 5/2.
-        return False
     if expected.kind == "equation":
         if _is_name(squeezed(expected.parts[0])):
             return len(expected.parts) == 2 and same(expected.parts[1], answer, decide)

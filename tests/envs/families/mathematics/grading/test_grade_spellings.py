@@ -53,7 +53,7 @@ WRONG = {
     "(1,3)": (r"(1,2)\cup(2,3)", r"(1,2)\cup[2,3]", r"[1,2)\cup[2,3)", r"(1,2)\cup(2.5,3)"),
     r"(1,2)\cup(2,3)": ("(1,3)", r"(1,2]\cup(2,3)"),
     "5": ("4=x", "5 = x + 1", r"\overline{5}", r"\cancel{5}", r"\underline{6}", r"5\phantom{1}6"),
-    "x=5": ("5=y", "-5=x"),
+    "x=5": ("5=y", "-5=x", r"x \approx 5", r"5 \approx x"),
     "x^2": ("x**3", "2**x", "x**2x"),
     "8": ("2**3",),
     "42000": ("42_00", "42_0000"),
@@ -62,7 +62,7 @@ WRONG = {
         *(r"7\text{ million}", "7 million", r"7\mathrm{ thousand}", r"7\mbox{ hundred}"),
         *(r"7\text{ billion dollars}", r"7\text{ dozens}", r"7\text{ pairs}", "7 pairs"),
         *(r"7\text{ squared}", r"7\text{ halves}", "7 halves", r"7\text{ or more}"),
-        *(r"x \approx 7", r"\approx 7", "x \u2248 7", "7 = 8", r"9 \text{ mod } 2"),
+        *(r"x \approx 7", r"\approx 7", "x \u2248 7", r"7 \approx x", "7 = 8", r"9 \text{ mod } 2"),
     ),
 }
 
