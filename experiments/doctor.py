@@ -36,7 +36,8 @@ from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.reporting.words import label, level
 from laconic.experiments.run_folder.folder import flatten, read_rows
 from laconic.experiments.session.rules import Rules, context_of
-from laconic.experiments.session.stakes import charging_of, price_sentence
+from laconic.experiments.session.stakes import charging_of, number_of, price_sentence, setting
+from laconic.learners.prices.schedule import START_RATE
 
 LEAST_TOLD = 0.05
 """Change of a share that an evaluation should be able to tell."""
@@ -177,7 +178,11 @@ def _price(run: Run) -> Iterator[str]:
         {name: value for row in (rows[0], rows[-1]) for name, value in row.items()} if rows else {}
     )
     means = {name.removeprefix("eval/"): value for name, value in figures.items()}
-    yield from filter(None, [price_sentence(means, charging_of(run.settings))])
+    charging, full = charging_of(run.settings), number_of(setting(run.settings, "env.reward.price"))
+    # The row before training has no price; that of the first update is known.
+    start = full * START_RATE**charging.power
+    share = figures.get("train/price", start) / full if full > 0 else 1.0
+    yield from filter(None, [price_sentence(means, charging, share)])
 
 
 def _missing(run: Run) -> Iterator[str]:

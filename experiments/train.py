@@ -164,7 +164,8 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
     }
-    return price_sentence(figures, charging_of(run.cfg))
+    share = run.learner.price.at(0, run.price) / run.price if run.price else 1.0
+    return price_sentence(figures, charging_of(run.cfg), share)
 
 
 def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:

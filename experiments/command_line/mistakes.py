@@ -26,6 +26,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from laconic.envs.errors import install
+from laconic.experiments.command_line.gone import GONE
 from laconic.experiments.command_line.targets import (
     HIDDEN,
     chosen_options,
@@ -134,6 +135,8 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
 
 def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> str:
     """Return the message for an unknown key, with the closest key or the keys beside it."""
+    if key in GONE:
+        return f"unknown config key {key!r}: {GONE[key]}"
     parent = key.rpartition(".")[0]
     keys = sorted(name for name in valid if name.startswith("hydra.") == key.startswith("hydra."))
     if match := closest(key, keys):
@@ -151,6 +154,8 @@ def unknown_option(path: str, valid: Iterable[str]) -> str:
     """Return the message for an option `<group>/<name>` that does not exist."""
     group, _, name = path.rpartition("/")
     names = sorted(valid)
+    if path in GONE:
+        return f"unknown option {name!r} of group {group!r}: {GONE[path]}"
     plugins = [path.rpartition("/")[2] for path in PLUGINS if path.startswith(f"{group}/")]
     close = get_close_matches(name, [*names, *plugins], n=1)
     hint = f" Did you mean {close[0]!r}?" if close and close[0] != name else ""

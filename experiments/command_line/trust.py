@@ -70,7 +70,7 @@ TAKEN = (
     *(f"learner.{name}" for name in ("credit", "unit", "sharing", "whiten", "balance_silence")),
     *(f"learner.{name}" for name in ("warmup_updates", "decay", "decay_updates", "seed")),
     *(f"learner.{name}" for name in ("minibatches", "microbatch_tokens", "max_grad_norm")),
-    *(f"learner.{name}" for name in ("charge_power", "mask_truncated", "gamma", "gae_lambda")),
+    *(f"learner.{name}" for name in ("mask_truncated", "gamma", "gae_lambda")),
     *("learner.follow_up", "learner.mix", "learner.center"),
     *("learner.correction", "learner.correction_low", "learner.correction_high"),
     "learner.collect.teacher.*",
@@ -79,7 +79,7 @@ TAKEN = (
         for name in ("continuations", "correct", "credit", "episodes", "extra", "foreign", "own")
     ),
     *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest", "turns")),
-    *(f"learner.collect.{name}" for name in ("charge_power", "others", "solved", "strange_tasks")),
+    *(f"learner.collect.{name}" for name in ("others", "solved", "strange_tasks")),
     *(
         f"compare.{name}"
         for name in ("alone", "budget", "cross", "equal", "most_votes", "reference")

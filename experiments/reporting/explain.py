@@ -4,7 +4,7 @@
 
 Takes the group of `groups.jsonl` with that step (without `step`, the last group); if there is none,
 the nearest one, with a note. Prints for each agent and episode the task part T, the cost C of its
-tokens, the charge factor w, the compared value X = T - w C, the center and the scale of the
+tokens at the price of the update, the compared value X = T - C, the center and the scale of the
 comparison, and the advantage A = (X - center) / scale.
 """
 
@@ -23,7 +23,7 @@ ARGUMENTS = {
     "run": Argument("a run folder", Path, placed=True, needed=True),
     "step": Argument("training step; default: the last", int, placed=True),
 }
-COLUMNS = ("episode", "solved", "tokens", "T", "C", "w", "X", "center", "scale", "A")
+COLUMNS = ("episode", "solved", "tokens", "T", "C", "X", "center", "scale", "A")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -78,31 +78,37 @@ def show(row: Mapping[str, Any]) -> Iterator[str]:
             yield f"{cells[0]:>10}" + "".join(f"{cell:>7}" for cell in cells[1:])
         if worked := _worked(max(own, key=lambda each: abs(each["advantage"]))):
             yield worked
-    factors = [each["factor"] for each in sequences if "factor" in each]
-    if factors:
-        verdicts = [episode["solved"] for episode in episodes if episode["solved"] is not None]
-        solved = f"{sum(verdicts)} of {len(verdicts)} episodes solved; " if verdicts else ""
-        yield f"\n{solved}charge factor w = {factors[0]:.3f} (learner.charge_power)"
+    verdicts = [episode["solved"] for episode in episodes if episode["solved"] is not None]
+    if verdicts:
+        yield f"\n{sum(verdicts)} of {len(verdicts)} episodes solved"
 
 
 def _cells(sequence: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> list[str]:
     place = sequence["episode"]
     name = str(place) if sequence["round"] is None else f"{place}/{sequence['round']}"
     solved = {True: "yes", False: "no", None: "–"}[episodes[place]["solved"]]
-    keys = ("task", "cost", "factor", "value", "center", "scale", "advantage")
-    return [name, solved, str(sequence["tokens"]), *(_number(sequence.get(key)) for key in keys)]
+    parts = [sequence.get("task"), _charge(sequence)]
+    parts += [sequence.get(key) for key in ("value", "center", "scale", "advantage")]
+    return [name, solved, str(sequence["tokens"]), *map(_number, parts)]
+
+
+def _charge(sequence: Mapping[str, Any]) -> float | None:
+    """Return C; earlier versions charged a part of the cost, the factor beside it."""
+    cost = sequence.get("cost")
+    return None if cost is None else cost * sequence.get("factor", 1.0)
 
 
 def _worked(sequence: Mapping[str, Any]) -> str:
     """Write one advantage as a sum; empty if its parts are unknown."""
-    if sequence.get("scale") is None or "factor" not in sequence:
+    if sequence.get("scale") is None or "task" not in sequence:
         return ""
-    task, cost, factor, center, scale, advantage = (
-        _number(sequence[key]) for key in ("task", "cost", "factor", "center", "scale", "advantage")
+    task, center, scale, advantage = (
+        _number(sequence[key]) for key in ("task", "center", "scale", "advantage")
     )
+    charge = _number(_charge(sequence))
     return (
         f"   episode {sequence['episode']}:"
-        f" A = ({task} - {factor} x {cost} - ({center})) / {scale} = {advantage}"
+        f" A = ({task} - {charge} - ({center})) / {scale} = {advantage}"
     )
 
 

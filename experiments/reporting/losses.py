@@ -56,10 +56,7 @@ def _sentence(
     words = f"{label(name)} went from {level(name, ends[0])} to {level(name, ends[1])}"
     said, _ = compared(run, "tokens_said", after)
     _, prices = run.series("train/price")
-    lower = (
-        "Try a lower env.reward.price, a higher learner.charge_power, or a price that rises slowly"
-        " (learner/price=ramp)"
-    )
+    lower = "Try a lower env.reward.price or a higher learner.price.power"
     if name == SPOKEN:
         return f"{words}: agents keep silent although the others need what they know. {lower}"
     if said and said[1].mean < said[0].mean and prices and prices[-1] > 0:

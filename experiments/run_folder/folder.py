@@ -36,6 +36,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import laconic
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.gone import GONE
 from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import NAMES, read_config
@@ -161,6 +162,7 @@ class RunFolder:
         }
         lines = [f"  {line}" for key, line in changed.items() if not _is_free(key, may_differ)]
         if lines:
+            lines += [f"  {advice}" for key, advice in GONE.items() if key in old]
             raise SettingError(
                 f"the run in {str(self.path)!r}, written by {provenance.writer(self.path)}, has"
                 " another configuration:\n"

@@ -1,9 +1,9 @@
 """Record training groups in `groups.jsonl`, from which every advantage can be computed by hand.
 
-Every `EVERY` updates one group is written: its turns, and its sequences with task part T, cost C,
-charge factor w, center, scale and advantage. A turn says whether its reply was learned from. For
-each reply token it has the id, the text, and the log-probabilities at sampling and after the
-update. When the file reaches `MOST_BYTES`, every second group is dropped.
+Every `EVERY` updates one group is written: its turns, and its sequences with task part T, cost C
+at the price of the update, center, scale and advantage. A turn says whether its reply was learned
+from. For each reply token it has the id, the text, and the log-probabilities at sampling and after
+the update. When the file reaches `MOST_BYTES`, every second group is dropped.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _sequence(sequence: TokenSequence) -> dict[str, Any]:
         "advantage": sequence.advantage,
     }
     if (parts := sequence.breakdown) is not None:
-        row |= {"task": parts.task, "cost": parts.cost, "factor": parts.factor}
+        row |= {"task": parts.task, "cost": parts.cost}
         row |= {"task_advantage": parts.task_advantage}
         if parts.comparison is not None:
             row |= {"center": parts.comparison.center, "scale": parts.comparison.scale}

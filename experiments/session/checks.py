@@ -48,22 +48,13 @@ def check_discounts(cfg: DictConfig) -> None:
     Raises:
         SettingError: names the settings and what each is set to without its discount.
     """
-    power = OmegaConf.select(cfg, "learner.charge_power", default=0)
-    follows = str(OmegaConf.select(cfg, "learner.price._target_", default="")).split(".")[-1]
-    discounts = {
-        f"learner.charge_power={power}": ("learner.charge_power=0", bool(power)),
-        "learner/price=pass_rate": ("learner/price=fixed", follows == "PassRate"),
-        "env.reward.when=solved": (
-            "env.reward.when=always",
-            OmegaConf.select(cfg, "env.reward.when") == "solved",
-        ),
-    }
-    acting = {name: without for name, (without, acts) in discounts.items() if acts}
-    if len(acting) > 1:
+    target = OmegaConf.select(cfg, "learner.price._target_", default="")
+    follows = str(target).endswith(".PassRate")
+    if follows and OmegaConf.select(cfg, "env.reward.when") == "solved":
         raise SettingError(
-            "expected one setting that charges a team less while it fails; got"
-            f" {' and '.join(acting)}, which together charge twice for failing: keep one of them,"
-            f" and set {' or '.join(acting.values())}"
+            "learner/price=pass_rate lowers the price while a team fails, and"
+            " env.reward.when=solved charges solved episodes alone, which together charge twice for"
+            " failing: keep one of them, and set learner/price=fixed or env.reward.when=always"
         )
 
 

@@ -19,7 +19,7 @@ from laconic.experiments.session.stakes import measure
 from laconic.experiments.session.time_limit import TimeLimit
 from laconic.experiments.session.training_layouts import make_training
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
-from laconic.learners.prices.schedule import Fixed
+from laconic.learners.prices.schedule import Fixed, PassRate
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.play import collect
 
@@ -102,13 +102,15 @@ def check_ahead(run: TrainingRun) -> None:
 
 
 def check_price(run: TrainingRun) -> None:
-    """Refuse a price schedule for an environment without a price.
+    """Refuse a price that aims at something for an environment without a price.
+
+    A part of no price is none, so the default suits every environment.
 
     Raises:
-        SettingError: the learner has a schedule, and the environment has no price.
+        SettingError: the learner has such a price, and the environment has no price.
     """
     schedule = run.learner.price
-    if run.price is None and not isinstance(schedule, Fixed):
+    if run.price is None and not isinstance(schedule, Fixed | PassRate):
         kind = type(run.environments[0]).__name__
         raise SettingError(
             f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"

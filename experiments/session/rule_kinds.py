@@ -112,9 +112,8 @@ class Collapse:
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
             f" {turns} and solved {accurate:.0%} of its tasks, down from {self.best or 0.0:.0%}"
             f" around step {self.best_step}. The price of tokens seems to outweigh what messages"
-            " earn. Try a lower env.reward.price, a higher learner.charge_power, a price that"
-            " starts at 0 and rises slowly (learner/price=ramp), or counterfactual credit"
-            " (learner.credit=silence)."
+            " earn. Try a lower env.reward.price, a higher learner.price.power, or"
+            " counterfactual credit (learner.credit=silence)."
         )
 
 
@@ -187,9 +186,10 @@ class BelowSilence:
     def observe(self, step: int, row: Row) -> str | None:
         """Read one row; the row before training says what silence earns. See `Rule`."""
         self.silence = row.get("eval/silence_earns", self.silence)
-        factor = row.get("learner/charge_factor")
-        if factor is None or "train/billed" not in row or row.get("train/price", 0.0) <= 0:
+        if "train/billed" not in row or row.get("train/price", 0.0) <= 0:
             return None
+        # Rows of earlier versions have a factor beside the price.
+        factor = row.get("learner/charge_factor", 1.0)
         self.earned = [*self.earned, row["train/task_reward"]][-2 * WINDOW :]
         self.charged = [*self.charged, factor * row["train/billed"]][-2 * WINDOW :]
         if len(self.earned) < 2 * WINDOW:
@@ -203,8 +203,8 @@ class BelowSilence:
         self.below = True
         return (
             f"reward below silence at step {step}: over the last {WINDOW} updates an episode earned"
-            f" {earned:.2f} and its words were charged {charged:.2f} at the pass rates of their"
-            f" groups; a silent team earns {self.silence:.2f}. So the reward asks for silence."
+            f" {earned:.2f} and its words were charged {charged:.2f}; a silent team earns"
+            f" {self.silence:.2f}. So the reward asks for silence."
             " Lower env.reward.price to what a brief team can pay"
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from laconic.experiments.session.rule_kinds import (
@@ -23,7 +24,7 @@ from laconic.experiments.session.rule_kinds import (
     Rule,
     Streak,
 )
-from laconic.experiments.session.stakes import FEW_SOLVED, setting
+from laconic.experiments.session.stakes import FEW_SOLVED, charging_of, number_of, setting
 
 FAR_RATIO = 10.0
 """Importance ratio that is far from 1; so is 1 divided by it. The 3,939 updates in
@@ -46,19 +47,26 @@ class Context:
 
     ratio: bool = True
     """True if the objective has an importance ratio."""
-    charge_power: float | None = None
-    """Value of `learner.charge_power`; None for a learner without it."""
+    follows: bool = False
+    """True if the charge follows the pass rate (`learner/price=pass_rate`)."""
     only_solved: bool = False
     """True if only solved episodes are charged (`env.reward.when=solved`)."""
+    price: float = 0.0
+    """Price of the environment, `env.reward.price`; 0 if unknown."""
 
 
 def context_of(settings: Mapping[str, Any]) -> Context:
     """Return the settings of a run that the rules need, from its composed configuration."""
     ratio = setting(settings, "learner.objective.importance_sampling_level")
-    power = setting(settings, "learner.charge_power")
     when = setting(settings, "env.reward.when")
-    number = isinstance(power, int | float) and not isinstance(power, bool)
-    return Context(ratio not in (None, "none"), power if number else None, when == "solved")
+    # Earlier versions charged a power of the pass rate of the group.
+    former = number_of(setting(settings, "learner.charge_power"))
+    return Context(
+        ratio not in (None, "none"),
+        charging_of(settings).power > 0 or former > 0,
+        when == "solved",
+        number_of(setting(settings, "env.reward.price")),
+    )
 
 
 class Rules:
@@ -119,8 +127,8 @@ def _reply_rules() -> dict[str, Rule]:
             "turns in which agents with something useful spoke {mean:.0%} (at first {start:.0%})",
             "informed silence at step {step}: over the last {rows} updates agents with something"
             " useful to say spoke in {mean:.0%} of their turns, and in {start:.0%} at first. What"
-            " they know gets lost, even where accuracy still holds. Try a lower env.reward.price, a"
-            " higher learner.charge_power, or a price that rises slowly (learner/price=ramp)",
+            " they know gets lost, even where accuracy still holds. Try a lower env.reward.price or"
+            " a higher learner.price.power",
         ),
         "lost_accuracy": Fall(
             "train/accuracy",
@@ -299,20 +307,20 @@ def _ratio_rules() -> dict[str, Rule]:
 
 
 def _charge_rules(context: Context) -> dict[str, Rule]:
-    """Return the rules on the charge; with a `charge_power` the pass rate scales it."""
-    if context.charge_power:
+    """Return the rules on the charge, which may follow the pass rate."""
+    if context.follows:
         # At first a charge above the earnings is no fault here: it falls with the pass rate, and a
         # wordy team shortens its messages.
         return {
             "below_silence": BelowSilence(),
             "never_charged": Streak(
                 2 * WINDOW,
-                _charged_share,
+                partial(_charged_share, context.price),
                 _below(0.01),
                 "charged share of the price {mean:.0%}",
                 "step {step}: in the last {rows} updates {mean:.2%} of the price was charged"
-                " (learner/charge_factor), because so little is solved. A lower"
-                " learner.charge_power charges more, and a better start earns more",
+                " (train/price), because so little is solved. A lower learner.price.power charges"
+                " more, and a better start earns more",
             ),
             "unpriced": Streak(
                 1,
@@ -320,8 +328,8 @@ def _charge_rules(context: Context) -> dict[str, Rule]:
                 _equals(1.0),
                 "",
                 "step {step}: this environment reports no bills (infos['billed'] and"
-                " infos['task_reward']), so its reward counts as the task's and"
-                " learner.charge_power charges nothing",
+                " infos['task_reward']), so its reward counts as the task's and learner/price"
+                " charges nothing",
             ),
         }
     return {
@@ -332,7 +340,7 @@ def _charge_rules(context: Context) -> dict[str, Rule]:
             "charge of an episode less what it earns {mean:+.2f}",
             "step {step}: over the last {rows} updates the words of an episode were charged"
             " {mean:.2f} more than it earned, so saying nothing pays better. Try a lower"
-            " env.reward.price or learner.charge_power=2, which charges by the pass rate",
+            " env.reward.price or learner/price=pass_rate",
         ),
     }
 
@@ -379,8 +387,14 @@ def _only_short_are_clipped(row: Row) -> float | None:
     return float(row[short] > 0 and not any(longer))
 
 
-def _charged_share(row: Row) -> float | None:
-    return row.get("learner/charge_factor") if row.get("train/price", 0.0) > 0 else None
+def _charged_share(full: float, row: Row) -> float | None:
+    """Return the share of the environment's price that was charged; None if that is unknown or 0.
+
+    Rows of earlier versions have a factor beside the price.
+    """
+    if not full > 0 or "train/price" not in row:
+        return None
+    return row["train/price"] / full * row.get("learner/charge_factor", 1.0)
 
 
 def _unpriced(row: Row) -> float | None:

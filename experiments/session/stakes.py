@@ -41,7 +41,7 @@ class Charging:
     """Name of `learner.credit`. Empty for a learner without one, which sees the rewards of the
     environment, as under `own`."""
     power: float = 0.0
-    """Value of `learner.charge_power`."""
+    """Power of the pass rate that the price follows (`learner.price.power`); 0: it follows none."""
     team: bool = False
     """True if the environment charges every agent the bills of all (`env.reward.charge=team`)."""
 
@@ -53,11 +53,11 @@ class Charging:
 
 def charging_of(settings: Mapping[str, Any]) -> Charging:
     """Return how a run charges, from its composed configuration."""
-    credit, power = setting(settings, "learner.credit"), setting(settings, "learner.charge_power")
-    number = isinstance(power, int | float) and not isinstance(power, bool)
+    credit = setting(settings, "learner.credit")
+    follows = str(setting(settings, "learner.price._target_")).endswith(".PassRate")
     return Charging(
         credit if isinstance(credit, str) and credit in CREDITS else "",
-        float(power) if number else 0.0,
+        number_of(setting(settings, "learner.price.power")) if follows else 0.0,
         setting(settings, "env.reward.charge") == "team",
     )
 
@@ -68,6 +68,11 @@ def setting(settings: Mapping[str, Any], key: str) -> Any:
     for name in key.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def number_of(value: Any) -> float:
+    """Return a setting as a number; 0 if it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def measure(evaluation: EvaluationRun) -> Findings | None:
@@ -90,23 +95,22 @@ def stakes(episodes: Sequence[Episode], charging: Charging) -> dict[str, float]:
     Returns:
         `pass_rate`; `team_charge`, the charge of all agents' words; `agent_charge`, what one agent
         compares, and `agent_earns`, with what. Means over episodes and agents, charges at the
-        present pass rate.
+        price of the evaluation.
     """
     billed = [episode for episode in episodes if episode.bills]
     if not billed:
         return {}
-    passed = pass_rate(billed)
-    factor = passed**charging.power
     whole = [team_parts(episode) for episode in billed]
     alone = [own(episode).task for episode in billed]
     payers = [1 if charging.shared else len(paid) for paid in alone]
     agents = [sum(rounds) for paid in alone for rounds in paid.values()]
     own_reward = charging.credit in ("", "own")
     return {
-        "pass_rate": passed,
-        "team_charge": factor * fmean(parts.cost for parts in whole),
-        "agent_charge": factor
-        * fmean(parts.cost / count for parts, count in zip(whole, payers, strict=True)),
+        "pass_rate": pass_rate(billed),
+        "team_charge": fmean(parts.cost for parts in whole),
+        "agent_charge": fmean(
+            parts.cost / count for parts, count in zip(whole, payers, strict=True)
+        ),
         "agent_earns": fmean(agents) if own_reward else fmean(parts.task for parts in whole),
     }
 
@@ -142,12 +146,13 @@ def silence_earns(evaluation: EvaluationRun) -> float:
     return fmean(team_parts(episode).task for episode in episodes)
 
 
-def price_sentence(figures: Mapping[str, float], charging: Charging) -> str:
+def price_sentence(figures: Mapping[str, float], charging: Charging, share: float = 1.0) -> str:
     """Describe what an episode costs and earns, and what silence earns.
 
     Args:
         figures: metrics of an evaluation, without a prefix, with those of `measure`.
         charging: how the run charges.
+        share: price of the evaluation, as a part of the environment's.
 
     Returns:
         The sentence, and one more where silence would earn more or little is solved; empty if the
@@ -156,24 +161,28 @@ def price_sentence(figures: Mapping[str, float], charging: Charging) -> str:
     if "agent_charge" not in figures or not figures.get("billed", 0.0) > 0:
         return ""
     tokens, silence = figures.get("tokens_said", 0.0), figures.get("silence_earns", 0.0)
-    charge, rate = figures["team_charge"], figures["pass_rate"]
-    # Where nothing is solved or not, the rate is 1 by definition and says nothing.
-    discounted = charging.power and "accuracy" in figures
-    at = f" at the present pass rate of {rate:.0%}" if discounted else ""
+    rate, charge = figures["pass_rate"], figures["agent_charge"]
     whose = "those of all" if charging.shared else "its own"
+    full = f" now and {charge / share:.2f} at the full price" if share not in (0.0, 1.0) else ""
     earns = "and earns"
     if charging.credit in _DIFFERENCES:
         earns = "and earns the part that its words make of"
     rule = f" (learner.credit={charging.credit})" if charging.credit else ""
     line = (
-        f"An episode says {tokens:.0f} tokens: an agent is charged {figures['agent_charge']:.2f}"
-        f" for {whose}{at}, {earns} {figures['agent_earns']:.2f}{rule}; a silent team earns"
-        f" {silence:.2f}."
+        f"An episode says {tokens:.0f} tokens: an agent is charged {charge:.2f} for {whose}{full},"
+        f" {earns} {figures['agent_earns']:.2f}{rule}; a silent team earns {silence:.2f}."
     )
+    team, of_all = figures["team_charge"], "The words of all"
+    if charging.power and share > 0:
+        # The price that follows from this evaluation, not the guess of the first update.
+        team *= rate**charging.power / share
+        # Where nothing is solved or not, the rate is 1 by definition and says nothing.
+        if "accuracy" in figures:
+            of_all = f"At a pass rate of {rate:.0%} the words of all"
     gain = figures["task_reward"] - silence
-    if charge > gain:
-        line += f" The words of all are charged {charge:.2f}, so silence would earn more"
-        line += f" until {tokens * gain / charge:.0f} tokens are enough" if gain > 0 else ""
+    if team > gain:
+        line += f" {of_all} are charged {team:.2f}, so silence would earn more"
+        line += f" until {tokens * gain / team:.0f} tokens are enough" if gain > 0 else ""
         line += " (env.reward.price)."
     if rate < FEW_SOLVED:
         line += f" Fewer than {FEW_SOLVED:.0%} are solved: too few solved episodes to learn from."

@@ -36,7 +36,7 @@ from laconic.extras.swarm.exchange import (
     share,
 )
 from laconic.extras.swarm.replay import benchmark_of, replay_groups
-from laconic.learners.advantages.credit import Credit, charge_factor, credit, for_group
+from laconic.learners.advantages.credit import Credit, credit, for_group
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.base import Collector, Players
@@ -68,8 +68,6 @@ class Swarm(Collector):
     are always graded by the node's own answers."""
     credit: str = "own"
     """Credit of the learner, which decides whether a group has contrast."""
-    charge_power: float = 0.0
-    """Power of the pass rate that weights costs in these returns, as the learner has it."""
     microbatch_tokens: int = 16384
     """Largest number of tokens, padding included, of a forward pass over foreign messages. Groups
     in which an agent has more are left out."""
@@ -129,7 +127,7 @@ class Swarm(Collector):
         starts = starts[: len(starts) - len(foreign)]
         own = collect(environments, policies, starts, group_size, seed=seed)
         for index, (start, group) in enumerate(zip(starts, own, strict=True)):
-            if has_contrast(group, credit(self.credit), self.charge_power):
+            if has_contrast(group, credit(self.credit)):
                 task = tasks[group.task]
                 shared = share(benchmark_of(environments[0]), group, task, start.seed)
                 published = self._exchange.publish(shared, f"{seed}-{index}")
@@ -168,11 +166,7 @@ class Swarm(Collector):
                 strange_tasks=self.strange_tasks,
             )
             fitting = [group for group in replayed if group is not None]
-            contrasting = [
-                group
-                for group in fitting
-                if has_contrast(group, credit(self.credit), self.charge_power)
-            ]
+            contrasting = [group for group in fitting if has_contrast(group, credit(self.credit))]
             self.metrics["unfit_groups"] += len(replayed) - len(fitting)
             self.metrics["level_groups"] += len(fitting) - len(contrasting)
             groups += contrasting
@@ -190,14 +184,12 @@ class Swarm(Collector):
         return groups
 
 
-def has_contrast(group: Group, credit: Credit, charge_power: float = 0.0) -> bool:
-    """Return whether X = T - w C of any agent differs between two episodes of a group."""
-    factor = charge_factor(group.episodes, charge_power)
+def has_contrast(group: Group, credit: Credit) -> bool:
+    """Return whether X = T - C of any agent differs between two episodes of a group."""
     credit = for_group(credit, group.episodes)
     totals: dict[str, list[float]] = {}
     for episode in group.episodes:
         credits = credit(episode)
         for agent, task in credits.task.items():
-            value = sum(task) - factor * sum(credits.cost[agent])
-            totals.setdefault(agent, []).append(value)
+            totals.setdefault(agent, []).append(sum(task) - sum(credits.cost[agent]))
     return any(max(values) - min(values) > _LEVEL for values in totals.values())

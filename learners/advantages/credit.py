@@ -1,8 +1,8 @@
 """Credit assignment: the pay and the charge of each agent in each round.
 
 A credit splits an agent's pay into two numbers per round, in reward units: the task part T and the
-cost C of its words at `env.reward.price / normalizer`. It never mixes them, so one token costs the
-same under every credit. The learner weighs C by w (`charge_factor`) and compares X = T - w C.
+cost C of its words at price / normalizer. It never mixes them, so one token costs the same under
+every credit. The learner compares X = T - C, at the price of the update (`learners.prices`).
 
     credit            T                                        C
     own               own task reward                          own bill (charge=team: all bills)
@@ -257,27 +257,6 @@ def _success(episode: Episode) -> float:
     if episode.solved and not episode.graded:
         return 1.0
     return min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0)
-
-
-def charge_factor(episodes: Sequence[Episode], power: float) -> float:
-    """Return w = q ** power, the weight of the costs of a group of episodes.
-
-    Power 0 always charges in full, 1 in proportion to the pass rate, 2 by its square. A group in
-    which nothing was solved feels no price; one in which everything was solved feels all of it.
-
-    Raises:
-        SettingError: only solved episodes pay, so a failure would be charged twice.
-    """
-    if power == 0:
-        return 1.0
-    if any(episode.when == "solved" for episode in episodes):
-        raise SettingError(
-            "learner.charge_power above 0 charges a group by its pass rate, and"
-            " env.reward.when=solved charges its solved episodes alone, which together charge twice"
-            f" for failing; got learner.charge_power={power:g}: set it to 0, or"
-            " env.reward.when=always"
-        )
-    return float(pass_rate(episodes) ** power)
 
 
 def _payable_bills(episode: Episode) -> Mapping[str, Rounds]:

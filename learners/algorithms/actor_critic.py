@@ -72,11 +72,7 @@ class Trajectory:
 
 
 class ActorCriticLearner(PolicyLearner):
-    """PPO whose advantages come from a critic and generalized advantage estimation.
-
-    A critic cannot know the pass rate of a group, by which `GroupLearner` weighs costs;
-    `learner/price=pass_rate` replaces it.
-    """
+    """PPO whose advantages come from a critic and generalized advantage estimation."""
 
     def __init__(
         self,
@@ -190,8 +186,8 @@ def trajectories_of(
 ) -> Iterator[Trajectory]:
     """Make the trajectory of each agent to train that has reply tokens of its own.
 
-    A decision earns the task reward less the full cost: a critic cannot know a group's pass rate.
-    The arguments are those of `episode_sequences`. Replies with `trained=False` are context.
+    A decision earns the task reward less the cost. The arguments are those of `episode_sequences`.
+    Replies with `trained=False` are context.
 
     Raises:
         SettingError: an agent spoke but has no rewards, or a return is not finite.

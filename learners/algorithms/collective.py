@@ -29,7 +29,6 @@ from laconic.learners.advantages.collective import (
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
 from laconic.learners.interfaces import Policy
-from laconic.learners.prices.schedule import PassRate
 from laconic.learners.prices.steering import AccuracyFloor
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
 from laconic.learners.rollout.play import collect as independent
@@ -48,7 +47,6 @@ class CollectiveLearner(GroupLearner):
         *,
         collective: Collective | None = None,
         collect: PlaysGroups = independent,
-        charge_power: float = 0.0,
         sharing: str = "separate",
         **common: Any,
     ) -> None:
@@ -59,7 +57,6 @@ class CollectiveLearner(GroupLearner):
             optimizer: see `PolicyLearner`.
             collective: answers that are paid.
             collect: must play independent episodes.
-            charge_power: must be 0.
             sharing: must be `separate`.
             **common: further settings of `GroupLearner`.
 
@@ -72,18 +69,13 @@ class CollectiveLearner(GroupLearner):
                 "learner.collective pays whole groups of independent episodes; got learner.collect"
                 f" ({type(collect).__name__}): set learner/collect=null"
             )
-        if charge_power:
-            raise SettingError(
-                "learner.charge_power above 0 weighs costs by the share of solved episodes, which"
-                f" takes reference answers, and learner.collective has none; got {charge_power!r}:"
-                " set learner.charge_power=0"
-            )
         ballots = Ballots(collective or Collective())
-        super().__init__(policies, optimizer, collect=ballots, charge_power=0.0, **common)
-        if isinstance(self.price, PassRate | AccuracyFloor):
+        super().__init__(policies, optimizer, collect=ballots, **common)
+        if isinstance(self.price, AccuracyFloor):
             raise SettingError(
                 f"learner/price ({type(self.price).__name__}) follows the solved episodes, which"
-                " takes reference answers; set learner/price=fixed, ramp or target_tokens"
+                " takes reference answers; set learner/price=pass_rate, fixed or"
+                " target_tokens"
             )
         own = len(policies) != 1 and all(len(trainer.agents) == 1 for trainer in self._trainers)
         check_separate(
@@ -221,7 +213,7 @@ def pay_instead(
         },
         task_rewards={agent: (pay[agent],) for agent in episode.rewards},
         measures={**episode.measures, **measures},
-        # Agents are paid one by one, so no pass rate of the group weighs their costs.
+        # Agents are paid one by one, so the pass rate is 1 and no label enters a price.
         common=False,
         max_reward=1.0,
         graded=False,

@@ -19,9 +19,8 @@ from typing import Any, Literal, TypeGuard
 
 from transformers import PreTrainedTokenizerBase
 
-from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.balance import balanced
+from laconic.learners.advantages.balance import SilenceBalance
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
@@ -30,7 +29,7 @@ from laconic.learners.algorithms.base import Learner, Resumable
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
-from laconic.learners.prices.schedule import Fixed, Price
+from laconic.learners.prices.schedule import PassRate, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
 from laconic.learners.rollout.collectors.counterfactual import collector_for
@@ -91,7 +90,7 @@ class PolicyLearner(Learner):
             credit: name of the credit (`learners.advantages.credit`).
             unit: unit of a sequence, `episode` or `reply`.
             objective: loss.
-            price: price schedule.
+            price: price schedule; None follows the pass rate.
             collect: plays the groups. A counterfactual credit adds its own collector.
             topology: learns who hears whom; None keeps the topology of the environment.
             warmup_updates: this and the next six: see `UpdateSettings`.
@@ -110,7 +109,7 @@ class PolicyLearner(Learner):
             seed: seed of the order in which sequences enter the minibatches.
             processes: processes that learn together; each receives the groups of all.
         """
-        self.price = price or Fixed()
+        self.price = price or PassRate()
         self.collector = collector_for(collect, credit, unit)
         if isinstance(self.collector, Contrast):
             has_contrast = getattr(self, "has_contrast", None)
@@ -204,9 +203,8 @@ class GroupLearner(PolicyLearner):
         optimizer: MakeOptimizer,
         *,
         advantages: Estimator | None = None,
-        charge_power: float = 2.0,
         whiten: bool = False,
-        balance_silence: bool = False,
+        balance_silence: bool = True,
         unit: Unit = "episode",
         sharing: str | None = None,
         **common: Any,
@@ -217,11 +215,10 @@ class GroupLearner(PolicyLearner):
             policies: see `PolicyLearner`.
             optimizer: see `PolicyLearner`.
             advantages: estimator of the advantages.
-            charge_power: k, at least 0. The costs of a group are weighed by its pass rate ** k
-                (`learners.advantages.credit.charge_factor`); 0 always charges in full.
             whiten: whether the advantages of an update get mean 0 and variance 1 over its tokens.
             balance_silence: whether the total negative advantage of silent sequences is capped at
-                the total positive one (`learners.advantages.balance`).
+                the total positive one, in updates in which something is charged
+                (`learners.advantages.balance`).
             unit: unit of a sequence, `episode` or `reply`.
             sharing: `separate` for a method of several agents with a policy each; other values and
                 None ask for nothing.
@@ -229,12 +226,11 @@ class GroupLearner(PolicyLearner):
         """
         super().__init__(policies, optimizer, unit=unit, **common)
         self._advantages = advantages or Advantages()
-        self._charge_power = float(number("learner.charge_power", charge_power, lowest=0))
         self.compared: list[list[tuple[TokenSequence, ...]]] = []
         """Sequences of the last update by trainer and group, before whitening and balancing."""
         check_unit(unit, self._advantages)
         self._whiten = whiten
-        self._balance_silence = balance_silence
+        self._balance = SilenceBalance() if balance_silence else None
         if sharing == "separate":
             _check_separate(policies, self._trainers)
 
@@ -253,7 +249,6 @@ class GroupLearner(PolicyLearner):
             advantages=self._advantages,
             unit=self._unit,
             agents=agents,
-            charge_power=self._charge_power,
             mask_truncated=self._mask_truncated,
         )
 
@@ -270,6 +265,8 @@ class GroupLearner(PolicyLearner):
         learned: list[TokenSequence] = []
         factors: list[float] = []
         self.compared = []
+        # Free words have no savings against which to weigh the losses of silence.
+        balance = self._balance if any_charged(groups) else None
         for trainer in self._trainers:
             by_group = [self.sequences(group, trainer.agents) for group in groups]
             scale = self._advantages.update_scale(
@@ -288,16 +285,17 @@ class GroupLearner(PolicyLearner):
             advantages = [each.advantage for each in sequences]
             if self._whiten:
                 advantages = whitened(advantages, [sum(each.generated) for each in sequences])
-            if self._balance_silence:
-                advantages, factor = balanced(advantages, [each.silent for each in sequences])
+            if balance is not None:
+                name = "+".join(trainer.agents)
+                advantages, factor = balance(name, advantages, [each.silent for each in sequences])
                 factors.append(factor)
-            if self._whiten or self._balance_silence:
+            if self._whiten or balance is not None:
                 sequences = with_advantages(sequences, advantages)
             steps[trainer] = trainer.update(sequences, self._updates)
         returns, keys = [each.return_to_go for each in learned], [each.key for each in learned]
         self._advantages.observe(returns, keys)
-        balance = {"silence_balance": fmean(factors)} if factors else {}
-        return steps, {**comparison_metrics(self.compared), **balance}
+        balanced = {"silence_balance": fmean(factors)} if factors else {}
+        return steps, {**comparison_metrics(self.compared), **balanced}
 
     @property
     def tokenizers(self) -> dict[str, PreTrainedTokenizerBase]:
@@ -326,7 +324,19 @@ class GroupLearner(PolicyLearner):
         ]
 
     def _memory(self) -> Mapping[str, Resumable]:
-        return {"advantages": self._advantages}
+        silence = {} if self._balance is None else {"silence": self._balance}
+        return {"advantages": self._advantages, **silence}
+
+
+def any_charged(groups: Sequence[Group]) -> bool:
+    """Return whether any agent has a bill above 0."""
+    return any(
+        bill > 0
+        for group in groups
+        for episode in group.episodes
+        for bills in episode.bills.values()
+        for bill in bills
+    )
 
 
 def comparison_metrics(
@@ -336,9 +346,8 @@ def comparison_metrics(
 
     Returns:
         `groups_without_contrast`: fraction of groups all of whose advantages are 0.
-        `charge_factor`: mean over groups of w, the charged part of the cost. `task_advantage` and
-        `price_advantage`: root mean square of the contributions of task and price to the
-        advantages, where the estimator has them. Figures without data are missing.
+        `task_advantage` and `price_advantage`: root mean square of the contributions of task and
+        price to the advantages, where the estimator has them. Figures without data are missing.
     """
     groups = [sequences for groups in compared for sequences in groups if sequences]
     if not groups:
@@ -347,7 +356,6 @@ def comparison_metrics(
         not any(sequence.advantage or any(sequence.token_advantages) for sequence in group)
         for group in groups
     ]
-    factors = [group[0].breakdown.factor for group in groups if group[0].breakdown]
     parts = [
         (breakdown.task_advantage, sequence.advantage - breakdown.task_advantage)
         for group in groups
@@ -355,8 +363,6 @@ def comparison_metrics(
         if (breakdown := sequence.breakdown) and breakdown.task_advantage is not None
     ]
     metrics = {"groups_without_contrast": fmean(flat)}
-    if factors:
-        metrics["charge_factor"] = fmean(factors)
     if parts:
         metrics["task_advantage"] = math.sqrt(fmean(task * task for task, _ in parts))
         metrics["price_advantage"] = math.sqrt(fmean(price * price for _, price in parts))

@@ -1,9 +1,9 @@
 """Price schedules: which part of the environment's price is charged at a training step.
 
 A team that still earns little learns silence from a full price, because the charge is certain and
-the gain of a message rare. A late or rising price lets it learn to solve tasks first. `Fixed` and
-`Ramp` follow the step, `PassRate` follows the pass rate. Lagrange multipliers are in
-`learners.prices.steering`. Knows nothing of rewards, episodes or policies.
+the gain of a message rare. `PassRate`, the default, lets the price rise with what the team solves;
+`Fixed` charges it in full. Lagrange multipliers are in `learners.prices.steering`. Knows nothing of
+rewards, episodes or policies.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from laconic.envs.checks import number, whole
-from laconic.envs.errors import SettingError
+from laconic.envs.checks import number
 
 
 class Price(ABC):
@@ -51,42 +50,30 @@ class Fixed(Price):
         return price
 
 
-@dataclass(frozen=True, slots=True)
-class Ramp(Price):
-    """Price 0 for `delay` steps, then a straight line up to the full price."""
-
-    delay: int = 0
-    """Training steps at price 0 before the rise."""
-    steps: int = 0
-    """Training steps the rise takes; 0 jumps to the full price when the delay is over."""
-
-    def __post_init__(self) -> None:
-        """Check ranges (`SettingError`)."""
-        whole("learner.price.delay", self.delay, 0)
-        whole("learner.price.steps", self.steps, 0)
-
-    def at(self, step: int, price: float) -> float:
-        """Return 0 up to step `delay`, `price` from `delay + steps` on, a straight line between."""
-        if step < 0:
-            raise SettingError(f"step counts training steps from 0; got {step!r}")
-        risen = step - self.delay
-        if risen >= self.steps:
-            return price
-        return price * risen / self.steps if risen > 0 else 0.0
+START_RATE = 0.5
+"""Pass rate that stands for the one before the first update, of which nothing is known: at power 2
+a quarter of the price."""
 
 
 @dataclass(slots=True)
 class PassRate(Price):
-    """Price of the environment times a power of the smoothed pass rate of an update.
+    """Price of the environment times a power of the running pass rate of earlier updates.
 
-    It replaces `learner.charge_power` for learners with a critic, which cannot know the pass rate
-    of a group. It starts at 0, before anything was played.
+    With smoothing s, power k and the pass rate q of update n:
+
+        rate = q of update 1, then s * rate + (1 - s) * q
+        price of update n + 1 = price * rate ** k          price of update 1 = price * 0.5 ** k
+
+    The rate is that of earlier updates, so what an episode is charged depends neither on its own
+    outcome nor on those of its group. A factor of the group's own pass rate charged most in the
+    groups that had just solved their task. On signal it silenced helpers that had something useful
+    to say, at the same mean charge: informed speech fell from .80 to .52 in 16 updates.
     """
 
     power: float = 2.0
     """Power of the pass rate: 1 is in proportion to it, 2 to its square."""
     smoothing: float = 0.5
-    """Weight of the past in the running mean of the pass rate; 0 takes the last step alone."""
+    """Weight of the past in the running mean of the pass rate; 0 takes the last update alone."""
     _rate: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -95,25 +82,20 @@ class PassRate(Price):
         number("learner.price.smoothing", self.smoothing, lowest=0, below=1)
 
     def at(self, step: int, price: float) -> float:
-        """Return price * rate ** power; 0 before the first update."""
-        return 0.0 if self._rate is None else price * self._rate**self.power
+        """Return price * rate ** power, with a rate of one half before the first update."""
+        rate = START_RATE if self._rate is None else self._rate
+        return float(price * rate**self.power)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Take in the pass rate of the step's episodes.
+        """Take in the pass rate of the update's episodes.
 
-        Raises:
-            SettingError: the metrics have no `pass_rate`.
+        Without one, the environment does not say what is solved, and the price is charged in full.
         """
-        if "pass_rate" not in metrics:
-            raise SettingError(
-                "learner/price=pass_rate follows the pass rate, and the environment's infos"
-                " do not say what was `solved`; choose learner/price=fixed or ramp"
-            )
-        now, past = metrics["pass_rate"], self._rate
+        now, past = metrics.get("pass_rate", 1.0), self._rate
         self._rate = now if past is None else self.smoothing * past + (1 - self.smoothing) * now
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the running mean of the pass rate."""
+        """Return the running mean of the pass rate; None before the first update."""
         return {"rate": self._rate}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

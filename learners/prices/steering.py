@@ -80,7 +80,7 @@ class LagrangePrice(Price):
         except KeyError as error:
             raise SettingError(
                 f"{type(self).__name__} needs the metric {error}, which the environment's infos do"
-                f" not give; got {', '.join(metrics)}: choose learner/price=fixed or ramp"
+                f" not give; got {', '.join(metrics)}: choose learner/price=fixed or pass_rate"
             ) from error
         past = value if self._measured is None else self._measured
         self._measured = self.smoothing * past + (1 - self.smoothing) * value

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, charge_factor, for_group
+from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, for_group
 from laconic.learners.advantages.group import Comparison, Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -28,14 +28,12 @@ _LENGTH_RATIO = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Parts of a return and of its advantage: X = T - w C, A = (X - center) / scale."""
+    """Parts of a return and of its advantage: X = T - C, A = (X - center) / scale."""
 
     task: float
     """T, task reward of the rounds that the sequence answers for; reward units."""
     cost: float
-    """C, cost of the words of those rounds at the full price; reward units."""
-    factor: float = 1.0
-    """w, charged part of the cost (`learners.advantages.credit.charge_factor`)."""
+    """C, cost of the words of those rounds at the price of the update; reward units."""
     comparison: Comparison | None = None
     """Center and scale of the advantage. None: the estimator has none."""
     task_advantage: float | None = None
@@ -62,8 +60,8 @@ class TokenSequence:
     behavior_logprobs: tuple[float, ...]
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
-    """X, undiscounted task reward less the charged cost of the rounds that the sequence answers
-    for; reward units."""
+    """X, undiscounted task reward less the cost of the rounds that the sequence answers for; reward
+    units."""
     # By name only: a number in the place of a flag would pass for one.
     _: KW_ONLY
     silent: bool = False
@@ -149,18 +147,16 @@ def sequences_of(
     advantages: Estimator,
     unit: Unit = "episode",
     agents: Collection[str] | None = None,
-    charge_power: float = 0.0,
     mask_truncated: bool = False,
 ) -> tuple[TokenSequence, ...]:
     """Return the `episode_sequences` of one group, episode by episode, with their advantages.
 
-    Costs are weighed by the group's pass rate ** `charge_power`. Agents that are not trained take
-    no part in the comparison. Sequences that the estimator leaves out are missing.
+    Agents that are not trained take no part in the comparison. Sequences that the estimator leaves
+    out are missing.
 
     Raises:
         SettingError: an agent has no rewards, or a return is not finite.
     """
-    factor = charge_factor(group.episodes, charge_power)
     credit = for_group(credit, group.episodes)
     sequences = [
         sequence
@@ -171,7 +167,6 @@ def sequences_of(
             credit,
             unit,
             agents,
-            charge_factor=factor,
             mask_truncated=mask_truncated,
         )
     ]
@@ -235,7 +230,6 @@ def episode_sequences(
     unit: Unit,
     agents: Collection[str] | None,
     *,
-    charge_factor: float = 1.0,
     mask_truncated: bool = False,
 ) -> Iterator[TokenSequence]:
     """Make the sequences of one episode, with advantage 0.
@@ -248,7 +242,6 @@ def episode_sequences(
             per reply, with the undiscounted return from its round on. Under a `FORWARD_LOOKING`
             credit that is the credit of its round alone. Earlier replies are context.
         agents: agents to train; None for all.
-        charge_factor: part of the cost that is charged.
         mask_truncated: whether replies that their token limit stopped count as context. Their
             sequences keep their place in the comparison and in the mean.
 
@@ -287,9 +280,9 @@ def episode_sequences(
                 token_ids=token_ids,
                 generated=generated,
                 behavior_logprobs=logprobs,
-                return_to_go=task - charge_factor * cost,
+                return_to_go=task - cost,
                 silent=not any(messages),
-                breakdown=Breakdown(task, cost, charge_factor),
+                breakdown=Breakdown(task, cost),
             )
 
 

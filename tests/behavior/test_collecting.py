@@ -44,8 +44,8 @@ def test_a_run_trains_and_goes_on_bit_for_bit(run, quick, tmp_path, rows, timele
 
 
 def test_groups_without_contrast_are_refilled_up_to_the_limit(run, quick, tmp_path, rows):
-    # Random weights solve nothing, and at this power unsolved groups are not charged: all are flat.
-    settings = ["learner/collect=contrast", "learner.collect.extra=3", "learner.charge_power=2"]
+    # Random weights solve nothing, and without a price nothing tells their episodes apart.
+    settings = ["learner/collect=contrast", "learner.collect.extra=3", "env.reward.price=0"]
     outcome = run("train", *quick, *settings, f"hydra.run.dir={tmp_path / 'run'}")
     assert outcome.code == 0, outcome.err
     for row in rows(tmp_path / "run" / "metrics.jsonl")[1:]:
@@ -79,7 +79,7 @@ def test_a_measure_can_be_set_up_by_hand(run, quick, tmp_path, rows):
         ),
         (
             ["learner/collect=contrast", "learner/price=target_tokens"],
-            "choose learner/price=fixed or ramp",
+            "choose learner/price=pass_rate or fixed",
         ),
         (["learner/collect=contrast", "learner.collect.extra=0"], "collect.extra"),
         (["learner=at_grpo", "learner.credit=silence"], "choose learner.credit=own"),

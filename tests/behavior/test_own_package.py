@@ -299,10 +299,12 @@ def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_fold
 
 def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small, tmp_path):
     sizes = [override for override in small if not override.startswith("env.")]
-    overrides = ["~env", "+env._target_=my_package.Password", "learner/price=ramp", *sizes]
+    overrides = ["~env", "+env._target_=my_package.Password", *sizes, "learner/price=target_tokens"]
     outcome = run("train", *overrides, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
-    assert "learner.price (Ramp)" in outcome.message and "Password has none" in outcome.message
+    assert (
+        "learner.price (TargetTokens)" in outcome.message and "Password has none" in outcome.message
+    )
 
 
 def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(

@@ -31,9 +31,7 @@ SMALL = [
     "evaluation.tasks=2",
     "evaluation.transcripts=1",
     # A random model solves nothing, so only a price that is always charged gives it contrast.
-    "learner.charge_power=0",
-    "learner.price.delay=0",
-    "learner.price.steps=1",
+    "learner/price=fixed",
     "engine.start=false",
     "engine.patience_seconds=20",
     "report=false",

@@ -12,10 +12,7 @@ import pytest
 def test_two_steps_are_logged_and_a_longer_run_goes_on_from_them(
     run, small, rows, timeless, tmp_path, learner
 ):
-    shared = [setting for setting in small if "charge_power" not in setting]
-    # A team that solves nothing learns from what its words cost.
-    charged = ["learner/price=fixed"]
-    chosen = [*shared, f"learner={learner}", *charged, "logger=none", "train.evaluate_every=null"]
+    chosen = [*small, f"learner={learner}", "logger=none", "train.evaluate_every=null"]
     folder = tmp_path / "run"
     outcome = run("train", *chosen, "train.steps=2", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.message

@@ -18,12 +18,10 @@ from laconic.learners.metrics import GATE, GLOSSARY, MEASURES, ROLES, SPENDING, 
 PAGE = ROOT / "docs" / "metrics.md"
 FLOORS = ("learners", "experiments", "extras")
 LEARNERS = sorted(path.stem for path in configs("learner/*.yaml").values())
-CRITICS = ("ippo", "mappo")
 SETTINGS = {
     "silence": ["learner.credit=silence"],
     "shapley": ["learner.credit=shapley"],
     "kl": ["learner.objective.beta=0.1"],
-    "balance": ["learner.balance_silence=true"],
     "target": ["learner/price=target_tokens"],
     "contrast": ["learner/collect=contrast"],
     "edges": ["learner/topology=edges", "env.topology=complete"],
@@ -99,14 +97,10 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     cases = {learner: [f"learner={learner}"] for learner in LEARNERS} | SETTINGS
     cases["engine"] = ["agent.sharing=lora", "engine=vllm", f"engine.url={engine.url}"]
     cases["rlccf"] = ["experiment=rlccf", "~env.team.helper"]
-    for learner in CRITICS:
-        cases[learner] += ["learner/price=fixed"]
     cases["swarm"].append(f"learner.collect.folder={tmp_path}/swarm")
     for name, more in cases.items():
         folder = tmp_path / name
-        # Learners with a critic have no power of a pass rate; theirs for the same are others.
-        shared = [size for size in sizes if name not in CRITICS or "charge_power" not in size]
-        outcome = run("train", *shared, *more, f"hydra.run.dir={folder}")
+        outcome = run("train", *sizes, *more, f"hydra.run.dir={folder}")
         assert outcome.code == 0, f"{name}: {outcome.err}"
         names |= written(folder, rows)
     sampled = ["evaluation.greedy=false", "evaluation.samples=2", "evaluation.pass_at=[1,2]"]

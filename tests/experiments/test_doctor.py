@@ -10,7 +10,12 @@ import pytest
 
 from laconic.experiments import doctor
 
-LEARNER = "learner:\n  charge_power: 2\n  objective: {importance_sampling_level: sequence}\n"
+LEARNER = """
+learner:
+  price: {_target_: laconic.learners.prices.schedule.PassRate, power: 2}
+  objective: {importance_sampling_level: sequence}
+env: {reward: {price: 2}}
+"""
 CONFIG = LEARNER + "train: {steps: 12}\nagent: {sampling: {max_reply_tokens: 24}}\n"
 HEALTHY = {
     "train/accuracy": 0.5,
@@ -22,7 +27,6 @@ HEALTHY = {
     "train/price": 0.5,
     "train/truncated_replies": 0.0,
     "learner/groups_without_contrast": 0.25,
-    "learner/charge_factor": 0.25,
     "learner/moved_fraction": 0.7,
     "learner/steps": 4.0,
     "learner/grad_norm": 0.5,
@@ -134,7 +138,7 @@ def test_a_price_that_the_pass_rate_cannot_pay_is_told_by_the_evaluations(make, 
     assert code == 1
     assert "wrong: accuracy went from 80.0 % [78.0, 82.0] to 50.0 % [48.0, 52.0], while" in text
     assert "from 80 to 25 at a price of 0.5: the price is above what the pass rate can pay" in text
-    assert "Now learner.charge_power=2." in text
+    assert "Now env.reward.price=2, learner.price.power=2." in text
 
 
 def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
@@ -146,10 +150,11 @@ def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
     rows += [{"step": 12, **HEALTHY, **{f"eval/{name}": x for name, x in figures.items()}}]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     _, text = examine(folder, capsys)
-    # The words bring 0.8 - 0.25 = 0.55, and 50 x 0.55 / 0.64 = 43.
-    assert "  An episode says 50 tokens: an agent is charged 0.32 for its own" in text
-    assert "a silent team earns 0.25. The words of all are charged 0.64" in text
-    assert "until 43 tokens are enough" in text
+    # A quarter of the price is in force, at which the words of all cost 0.64: 2.56 in full, and
+    # 1.6384 at the square of 0.8. They bring 0.8 - 0.25 = 0.55, and 50 x 0.55 / 1.6384 = 16.8.
+    assert "  An episode says 50 tokens: an agent is charged 0.32 for its own now and 1.28" in text
+    assert "earns 0.25. At a pass rate of 80% the words of all are charged 1.64" in text
+    assert "until 17 tokens are enough" in text
 
 
 def test_a_setting_that_is_named_comes_with_its_value(make, capsys) -> None:

@@ -33,7 +33,6 @@ LEARNER = {
     "steps",
     "skipped_steps",
     "groups_without_contrast",
-    "charge_factor",
     "task_advantage",
     "price_advantage",
 }

@@ -44,7 +44,7 @@ COMMON = {
     "env.budget.episode": 2048,
     "learner.microbatch_tokens": 4096,
     # Random weights solve nothing: without these no sequence would have an advantage.
-    "learner.charge_power": 0,
+    "learner/price": "fixed",
     "learner.advantages.center": "none",
     "learner.advantages.scale": "none",
     # A word of the tokenizer below.

@@ -59,7 +59,5 @@ def learner(*groups: Group) -> GroupLearner:
     result = GroupLearner.__new__(GroupLearner)
     unscaled = Advantages(scale="none")
     result._trainers, result._processes = [Trainer()], SINGLE_PROCESS
-    result.compared = [
-        [sequences_of(each, credit=own, advantages=unscaled, charge_power=1.0) for each in groups]
-    ]
+    result.compared = [[sequences_of(each, credit=own, advantages=unscaled) for each in groups]]
     return result

@@ -36,10 +36,10 @@ class NamedMutant:
 _SPREAD = "spread > EQUAL * max(1.0, *distances)"
 MUTANTS = (
     NamedMutant(
-        "the best candidate of AT-GRPO pays the charge factor",
+        "the best candidate of AT-GRPO pays for its words",
         "learners/rollout/collectors/candidates.py",
-        "        factor = charge_factor(played, charge_power)",
-        "        factor = 1.0",
+        " - sum(credits.cost[agent][self.round :])",
+        "",
         "tests/learners/rollout/collectors/test_candidates.py",
     ),
     NamedMutant(
@@ -99,10 +99,10 @@ MUTANTS = (
         "tests/learners/advantages/test_group.py",
     ),
     NamedMutant(
-        "the contrast of a swarm's group pays the charge factor",
+        "the contrast of a swarm's group pays for its words",
         "extras/swarm/swarm.py",
-        "    factor = charge_factor(group.episodes, charge_power)",
-        "    factor = 1.0",
+        "sum(task) - sum(credits.cost[agent])",
+        "sum(task)",
         "tests/extras/swarm/test_swarm.py",
     ),
     NamedMutant(
@@ -111,6 +111,41 @@ MUTANTS = (
         "self.smoothing * past + (1 - self.smoothing) * now",
         "self.smoothing * now + (1 - self.smoothing) * past",
         "tests/learners/prices/test_schedule.py",
+    ),
+    NamedMutant(
+        "the price is a power of the pass rate",
+        "learners/prices/schedule.py",
+        "price * rate**self.power",
+        "price * rate",
+        "tests/learners/prices/test_schedule.py",
+    ),
+    NamedMutant(
+        "before the first update the pass rate counts as one half",
+        "learners/prices/schedule.py",
+        "START_RATE if self._rate is None else self._rate",
+        "1.0 if self._rate is None else self._rate",
+        "tests/learners/prices/test_schedule.py",
+    ),
+    NamedMutant(
+        "an unknown pass rate charges in full",
+        "learners/prices/schedule.py",
+        'metrics.get("pass_rate", 1.0)',
+        'metrics.get("pass_rate", 0.0)',
+        "tests/learners/prices/test_schedule.py",
+    ),
+    NamedMutant(
+        "the totals of silence run over updates",
+        "learners/advantages/balance.py",
+        "SMOOTHING * past[0] + (1 - SMOOTHING) * better",
+        "better",
+        "tests/learners/advantages/test_balance.py",
+    ),
+    NamedMutant(
+        "free words leave silence as it is",
+        "learners/algorithms/group.py",
+        "self._balance if any_charged(groups) else None",
+        "self._balance",
+        "tests/learners/algorithms/test_group_steps.py",
     ),
     NamedMutant(
         "the largest mismatch of an update is the largest of its steps",

@@ -115,7 +115,7 @@ def small(policy_folder: Path) -> list[str]:
         "evaluation.transcripts=2",
         "learner.minibatches=2",
         # Random weights solve nothing, so only a price that is always charged gives them contrast.
-        "learner.charge_power=0",
+        "learner/price=fixed",
         # A rate that falls with the length of the run would tell a longer run from a resumed one.
         "learner.decay_updates=null",
         # Pictures take half of the time of so small a training.

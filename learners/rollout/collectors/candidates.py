@@ -7,9 +7,8 @@ candidate, and the next round starts from there. Only candidates are trained.
 
 A candidate's value comes from a rollout to the end, in which the other agents say their first
 candidates and later rounds are decoded greedily. It is the task reward of the author from this
-round on, minus the charge factor (pass rate of the candidates ** `charge_power`) times the cost.
-Under credit `own` this is the team's reward minus the price of the author's tokens, the paper's mix
-of team and local reward with weight 1.
+round on, minus the cost. Under credit `own` this is the team's reward minus the price of the
+author's tokens, the paper's mix of team and local reward with weight 1.
 
 The paper's tasks score each turn, so it needs no rollout; here the task reward comes at the end.
 The paper leaves open how the other agents speak while a candidate is scored, and how ties are
@@ -33,15 +32,9 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from laconic.envs.checks import choice, number, whole
+from laconic.envs.checks import choice, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import (
-    FORWARD_LOOKING,
-    OF_GROUP,
-    Credit,
-    charge_factor,
-    credit,
-)
+from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit, credit
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import play, replies_of
@@ -59,14 +52,11 @@ class Candidates(Collector):
 
     credit: str = "own"
     """Credit that ranks candidates, the same as `learner.credit`: `own` or `team`."""
-    charge_power: float = 0.0
-    """Power of the pass rate that weighs costs, the same as `learner.charge_power`."""
     metrics: dict[str, float] = field(default_factory=dict, init=False, compare=False)
     """`replays` of the last call: episodes played in addition to one per start."""
 
     def __post_init__(self) -> None:
         """Refuse a credit that needs replays or a group of episodes (`SettingError`)."""
-        number("learner.collect.charge_power", self.charge_power, lowest=0)
         if credit(self.credit) in (*FORWARD_LOOKING, *OF_GROUP):
             raise SettingError(
                 "candidates are compared by one rollout each, without replays or groups; choose"
@@ -105,7 +95,7 @@ class Candidates(Collector):
                 ]
             replays += len(branches) + len(resampled)
             groups += [node.group(agent) for node in nodes for agent in node.speakers]
-            branches = [node.best(credit(self.credit), self.charge_power) for node in nodes]
+            branches = [node.best(credit(self.credit)) for node in nodes]
             round += 1
         self.metrics["replays"] = float(replays)
         return groups
@@ -235,22 +225,16 @@ class _TreeNode:
             turn for turn in episode.turns if (turn.agent, turn.round) == (agent, self.round)
         )
 
-    def best(self, credit: Credit, charge_power: float) -> Start:
+    def best(self, credit: Credit) -> Start:
         """Return a start with the best candidate of each agent, the first of equal ones."""
-        return self._start_with(
-            self._best_of(turn.agent, credit, charge_power) for turn in self._turns()
-        )
+        return self._start_with(self._best_of(turn.agent, credit) for turn in self._turns())
 
-    def _best_of(self, agent: str, credit: Credit, charge_power: float) -> Turn:
-        played = self.candidates(agent)
-        factor = charge_factor(played, charge_power)
-
+    def _best_of(self, agent: str, credit: Credit) -> Turn:
         def value(episode: Episode) -> float:
             credits = credit(episode)
-            task = sum(credits.task[agent][self.round :])
-            return task - factor * sum(credits.cost[agent][self.round :])
+            return sum(credits.task[agent][self.round :]) - sum(credits.cost[agent][self.round :])
 
-        return self.turn_of(agent, max(played, key=value))
+        return self.turn_of(agent, max(self.candidates(agent), key=value))
 
     def _turns(self) -> list[Turn]:
         return [turn for turn in self.first.turns if turn.round == self.round]

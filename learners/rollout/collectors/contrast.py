@@ -17,7 +17,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
 from laconic.learners.episode import Group
-from laconic.learners.prices.schedule import Price
+from laconic.learners.prices.schedule import PassRate, Price
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import collect
 from laconic.learners.rollout.runner import Start
@@ -106,14 +106,16 @@ class Contrast(Collector):
 
 
 def check_steering(price: Price) -> None:
-    """Refuse a price that follows figures of the episodes, which this collector selects.
+    """Refuse a price that steers a figure of all episodes, of which this collector selects some.
+
+    The pass rate of the groups that are kept may charge them: they are those that are learned from.
 
     Raises:
-        SettingError: the price observes metrics.
+        SettingError: the price observes metrics other than the pass rate.
     """
-    if type(price).observe is not Price.observe:
+    if type(price).observe is not Price.observe and not isinstance(price, PassRate):
         raise SettingError(
             f"learner/price ({type(price).__name__}) follows the sampled episodes, of which"
-            " learner/collect=contrast keeps those of some tasks only; choose learner/price=fixed"
-            " or ramp, or learner/collect=null"
+            " learner/collect=contrast keeps those of some tasks only; choose"
+            " learner/price=pass_rate or fixed, or learner/collect=null"
         )

@@ -90,7 +90,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
     "text",
     [
         *("env=gsm8k", "agent=tiny", "agent=hf", "learner=gspo", "experiment=settings"),
-        *("learner/price=ramp", "+learner/collect=teacher", "learner/collect=null", "~logger"),
+        *("learner/price=fixed", "+learner/collect=teacher", "learner/collect=null", "~logger"),
         *("entry=[team,single]", "agent@agent.members.solver=hf", "logger=tensorboard"),
         *("seed=3", "env.rounds=3", "++env.budget.message=8", "env.team={solver: 1, helper: 2}"),
         *("train.layouts=[team,alone]", "env.reward={price: 1, normalizer: 10}", "resume=true"),

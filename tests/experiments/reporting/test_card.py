@@ -16,7 +16,7 @@ from laconic.experiments.reporting.card import _environment, _with_base, public,
         ("agent.model=../there", "agent.model=<there>"),
         ("agent.model=Qwen/Qwen3-0.6B", "agent.model=Qwen/Qwen3-0.6B"),
         ("base_url=http://localhost:8000/v1", "base_url=http://localhost:8000/v1"),
-        ("learner/price=ramp 1/2", "learner/price=ramp 1/2"),
+        ("learner/price=fixed 1/2", "learner/price=fixed 1/2"),
     ],
 )
 def test_paths_are_shown_by_their_last_part(text, expected):

@@ -21,7 +21,7 @@ env: {name: gsm8k, source: generated, reward: {price: 0.5}}
 agent: {_target_: laconic.learners.agents.tiny.TinyTeam, model: null}
 learner:
   _target_: laconic.learners.algorithms.group.GroupLearner
-  price: {_target_: laconic.learners.prices.schedule.Ramp}
+  price: {_target_: laconic.learners.prices.schedule.PassRate}
 """
 NOON = datetime(2026, 3, 1, 12).timestamp()
 
@@ -47,7 +47,7 @@ def test_all_facts_of_a_folder_are_listed_in_order(run: Run) -> None:
         ("agent", "tiny.TinyTeam"),
         ("learner", "group.GroupLearner"),
         ("seed", "3"),
-        ("price", "0.5 (Ramp: 0.1 to 0.25)"),
+        ("price", "0.5 (PassRate: 0.1 to 0.25)"),
         ("date", "2026-03-01"),
         # 10 before training, 200 and 40.4 for the steps; the evaluation is within its step.
         ("duration", "4 min 10 s"),

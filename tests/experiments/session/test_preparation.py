@@ -14,7 +14,8 @@ from laconic.experiments.session.preparation import check_price, common_folder, 
 from laconic.experiments.session.setup import make_team
 from laconic.learners.algorithms.base import as_learner
 from laconic.learners.distributed.processes import SINGLE_PROCESS
-from laconic.learners.prices.schedule import Fixed, Ramp
+from laconic.learners.prices.schedule import Fixed, PassRate
+from laconic.learners.prices.steering import TargetTokens
 from laconic.learners.rollout.play import Start
 
 
@@ -66,12 +67,13 @@ def test_a_step_is_played_in_one_pass(learner, episodes, policy_folder, tmp_path
     assert len(calls) == 2
 
 
-def test_a_schedule_needs_a_price():
+def test_a_price_that_aims_at_something_needs_one_to_move():
     def run(schedule, price):
         learner = as_learner(SimpleNamespace(update=lambda groups: {}, price=schedule))
         return SimpleNamespace(learner=learner, price=price, environments=[object()])
 
     check_price(run(Fixed(), None))
-    check_price(run(Ramp(), 0.5))
-    with pytest.raises(SettingError, match=r"learner\.price \(Ramp\)"):
-        check_price(run(Ramp(), None))
+    check_price(run(PassRate(), None))
+    check_price(run(TargetTokens(), 0.5))
+    with pytest.raises(SettingError, match=r"learner\.price \(TargetTokens\)"):
+        check_price(run(TargetTokens(), None))

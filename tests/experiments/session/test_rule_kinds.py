@@ -122,7 +122,7 @@ def test_informed_agents_that_fall_silent_are_told_while_accuracy_holds() -> Non
     # All speak at first, and 80 % from place 10 on: means of five there are .96, .92 and .88, and
     # the third of them is the first at least 10 points below.
     rows = [{"train/spoke_if_informed": spoke} for spoke in [1.0] * 10 + [0.8] * 8]
-    assert told(Rules(Context(charge_power=2.0)), rows, "informed_silence") == [12]
+    assert told(Rules(Context(follows=True)), rows, "informed_silence") == [12]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_informed_agents_that_fall_silent_are_told_while_accuracy_holds() -> Non
 )
 def test_informed_agents_that_hardly_change_are_not(spoken) -> None:
     rows = [{"train/spoke_if_informed": spoke} for spoke in spoken]
-    assert told(Rules(Context(charge_power=2.0)), rows, "informed_silence") == []
+    assert told(Rules(Context(follows=True)), rows, "informed_silence") == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_informed_agents_that_hardly_change_are_not(spoken) -> None:
 )
 def test_accuracy_is_compared_with_the_first_updates(solved, steps) -> None:
     rows = [{"train/accuracy": each} for each in solved]
-    assert told(Rules(Context(charge_power=2.0)), rows, "lost_accuracy") == steps
+    assert told(Rules(Context(follows=True)), rows, "lost_accuracy") == steps
 
 
 HEALTHY = (
@@ -201,7 +201,7 @@ def charged(*amounts: float, silence: float = 0.0) -> list[dict[str, float]]:
     ],
 )
 def test_a_team_that_rests_below_silence_is_told(rows, steps) -> None:
-    assert told(Rules(Context(charge_power=2.0)), rows, "below_silence") == steps
+    assert told(Rules(Context(follows=True)), rows, "below_silence") == steps
 
 
 def test_what_hurts_is_told_after_a_resumption_as_without() -> None:
@@ -209,7 +209,7 @@ def test_what_hurts_is_told_after_a_resumption_as_without() -> None:
         {**each, "train/spoke_if_informed": spoke, "train/accuracy": spoke}
         for each, spoke in zip(charged(*[1.4] * 20), [1.0] * 8 + [0.5] * 13, strict=True)
     ]
-    whole, first, second = (Rules(Context(charge_power=2.0)) for _ in range(3))
+    whole, first, second = (Rules(Context(follows=True)) for _ in range(3))
     expected = [whole.observe(step, each) for step, each in enumerate(rows)]
     warnings = [first.observe(step, each) for step, each in enumerate(rows[:10])]
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))

@@ -95,7 +95,7 @@ def test_the_warning_has_numbers_and_advice() -> None:
     assert words is not None
     for part in ("step 7", "95%", "34%", "81%", "around step 6"):
         assert part in words
-    for key in ("env.reward.price", "learner.charge_power", "learner/price", "learner.credit"):
+    for key in ("env.reward.price", "learner.price.power", "learner.credit"):
         assert key in words
 
 
@@ -194,7 +194,6 @@ HEALTHY = {
     "learner/masked_share": 0.01,
     "learner/groups_without_contrast": 0.2,
     "learner/skipped_steps": 0.0,
-    "learner/charge_factor": 0.25,
     "learner/moved_fraction": 0.7,
     "learner/clip_fraction/1-2": 0.1,
     "learner/clip_fraction/9-32": 0.1,
@@ -222,11 +221,11 @@ HEALTHY = {
         ({"learner/approx_kl": 0.3}, 3, "moved the policy by 0.3 nats a token"),
         ({"learner/moved_fraction": 0.0}, 3, "every importance ratio"),
         ({"learner/clip_fraction/9-32": 0.0}, 10, "only replies of one or two tokens"),
-        ({"learner/charge_factor": 0.001}, 10, "0.10% of the price was charged"),
+        ({"train/price": 0.008}, 10, "0.10% of the price was charged"),
     ],
 )
 def test_every_streak_has_its_rule(wrong, rows, words) -> None:
-    rules = Rules(Context(ratio=True, charge_power=2.0))
+    rules = Rules(Context(ratio=True, follows=True, price=8.0))
     for step in range(20):
         assert rules.observe(step, HEALTHY) == []
     warnings = [rules.observe(step, {**HEALTHY, **wrong}) for step in range(20, 20 + rows)]
@@ -236,11 +235,11 @@ def test_every_streak_has_its_rule(wrong, rows, words) -> None:
 
 
 def test_an_environment_without_bills_is_named_once() -> None:
-    rules = Rules(Context(charge_power=2.0))
+    rules = Rules(Context(follows=True))
     (warning,) = rules.observe(1, {"train/reward": 1.0})
     assert "reports no bills" in warning
     assert rules.observe(2, {"train/reward": 1.0}) == []
-    assert Rules(Context(charge_power=0.0)).observe(1, {"train/reward": 1.0}) == []
+    assert Rules(Context()).observe(1, {"train/reward": 1.0}) == []
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,7 @@ def test_an_environment_without_bills_is_named_once() -> None:
     ],
 )
 def test_a_charge_above_the_earnings_gets_a_warning(only_solved, billed, over) -> None:
-    rules = Rules(Context(charge_power=0.0, only_solved=only_solved))
+    rules = Rules(Context(only_solved=only_solved))
     warnings = [rules.observe(step, {**HEALTHY, "train/billed": billed}) for step in range(5)]
     assert [len(each) for each in warnings] == [0, 0, 0, 0, int(over is not None)]
     assert not over or f"charged {over} more than it earned" in warnings[-1][0]
@@ -267,15 +266,27 @@ def test_a_gradient_of_zero_is_fine_where_nothing_is_to_learn() -> None:
     assert len(warnings) == 1 and "nothing to compare" in warnings[0]
 
 
+PASS_RATE = {"_target_": "laconic.learners.prices.schedule.PassRate", "power": 2}
+
+
 def test_the_context_is_read_from_a_configuration_and_doubts_it() -> None:
-    learner = {"charge_power": 2, "objective": {"importance_sampling_level": "token"}}
-    settings = {"learner": learner, "env": {"reward": {"when": "solved"}}}
-    assert context_of(settings) == Context(True, 2, True)
-    assert context_of({"learner": {"charge_power": "much"}, "env": 3}) == Context(False, None)
+    learner = {"price": PASS_RATE, "objective": {"importance_sampling_level": "token"}}
+    settings = {"learner": learner, "env": {"reward": {"when": "solved", "price": 0.12}}}
+    assert context_of(settings) == Context(True, True, True, 0.12)
+    # A former run charged a power of the pass rate of its groups.
+    assert context_of({"learner": {"charge_power": 2}, "env": 3}) == Context(False, True)
+    assert context_of({"learner": {"charge_power": "much"}, "env": 3}) == Context(False)
+
+
+def test_the_rows_of_a_former_run_have_a_factor_beside_the_price() -> None:
+    rules = Rules(Context(follows=True, price=2.0))
+    former = {**HEALTHY, "learner/charge_factor": 0.001}
+    told = [rules.judge(step, former) for step in range(10)]
+    assert "0.10% of the price was charged" in told[-1]["never_charged"]
 
 
 def test_a_state_of_a_version_with_fewer_rules_is_continued() -> None:
-    rules = Rules(Context(charge_power=2.0))
+    rules = Rules(Context(follows=True))
     state = {name: each for name, each in rules.state_dict().items() if name == "no_contrast"}
     state["no_contrast"] = {"length": 4, "calm": 0, "warned": False}
     rules.load_state_dict(state)
@@ -295,7 +306,7 @@ def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
         {**HEALTHY, **row(*observed), **uninformed(0.0), "learner/steps": float(place % 4 > 1)}
         for place, observed in enumerate([GOOD] * 6 + [DEAD] * 6 + [GOOD] * 7)
     ]
-    whole, first, second = (Rules(Context(charge_power=2.0)) for _ in range(3))
+    whole, first, second = (Rules(Context(follows=True)) for _ in range(3))
     expected = [whole.observe(step, each) for step, each in enumerate(rows)]
     warnings = [first.observe(step, each) for step, each in enumerate(rows[:cut])]
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))

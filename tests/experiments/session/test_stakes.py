@@ -40,37 +40,44 @@ def episode(
     )
 
 
-def sentence(charging: Charging, *episodes: Episode, silence: float = 0.0) -> str:
+def sentence(
+    charging: Charging, *episodes: Episode, silence: float = 0.0, share: float = 1.0
+) -> str:
     figures = {**summarize(episodes), **stakes(episodes, charging), "silence_earns": silence}
-    return price_sentence(figures, charging)
+    return price_sentence(figures, charging, share)
 
 
 @pytest.mark.parametrize(
     ("charging", "said"),
     [
-        # Half of the episodes are solved, so w = 0.5 ** 2 = 0.25. Bills of 0.4 are 0.2 an agent.
-        (Charging("own", 2.0), "is charged 0.05 for its own at the present pass rate of 50%, and"),
-        (Charging("rank", 2.0), "is charged 0.05 for its own at the present pass rate of 50%, and"),
-        (Charging("team", 2.0), "is charged 0.10 for those of all at the present pass rate of 50%"),
-        (Charging("outcome", 1.0), "is charged 0.20 for those of all at the present pass rate"),
-        (Charging("own", 2.0, team=True), "is charged 0.10 for those of all at the present"),
+        # Bills of 0.4 are 0.2 an agent, at a quarter of the price.
+        (Charging("own", 2.0), "is charged 0.20 for its own now and 0.80 at the full price, and"),
+        (Charging("rank", 2.0), "is charged 0.20 for its own now and 0.80 at the full price, and"),
+        (Charging("team", 2.0), "is charged 0.40 for those of all now and 1.60 at the full price"),
+        (Charging("outcome", 1.0), "is charged 0.40 for those of all now and 1.60 at the full"),
+        (Charging("own", 2.0, team=True), "is charged 0.40 for those of all now and 1.60 at"),
         # A message is compared with silence by what the team's bill differs, which it enters once.
-        (Charging("silence", 2.0, team=True), "is charged 0.05 for its own at the present"),
-        (
-            Charging("shapley", 0.0),
-            "is charged 0.20 for its own, and earns the part that its words",
-        ),
-        (
-            Charging("", 0.0),
-            "is charged 0.20 for its own, and earns 0.50; a silent team earns 0.00.",
-        ),
+        (Charging("silence", 2.0, team=True), "is charged 0.20 for its own now and 0.80 at the"),
     ],
 )
 def test_an_agent_compares_what_its_credit_charges(charging, said) -> None:
     charge = "team" if charging.team else "own"
-    line = sentence(charging, episode(True, charge=charge), episode(False, charge=charge))
+    pair = [episode(solved, charge=charge) for solved in (True, False)]
+    line = sentence(charging, *pair, share=0.25)
     assert line.startswith("An episode says 40 tokens: an agent ") and said in line
-    assert "0.50" in line and line.count(".") and "silence would earn more" not in line
+    # Half of the episodes are solved: 0.5 ** 2 of 1.6 is less than they earn, half of it is more.
+    assert ("silence would earn more" in line) == (charging.power == 1.0)
+
+
+@pytest.mark.parametrize(
+    ("credit", "said"),
+    [
+        ("shapley", "is charged 0.20 for its own, and earns the part that its words"),
+        ("", "is charged 0.20 for its own, and earns 0.50; a silent team earns 0.00."),
+    ],
+)
+def test_a_fixed_price_is_said_once(credit, said) -> None:
+    assert said in sentence(Charging(credit), episode(True), episode(False))
 
 
 def test_the_bills_of_all_can_exceed_what_the_team_earns_though_those_of_one_do_not() -> None:
@@ -83,15 +90,26 @@ def test_the_bills_of_all_can_exceed_what_the_team_earns_though_those_of_one_do_
     )
 
 
+def test_a_price_that_follows_is_judged_at_the_pass_rate_that_was_seen() -> None:
+    # Four fifths are solved, and the bills of a quarter of the price are 0.4: 0.64 x 1.6 = 1.024.
+    # They bring 0.8, so 40 x 0.8 / 1.024 = 31.25 tokens pay.
+    five = [episode(solved) for solved in (True, True, True, True, False)]
+    line = sentence(Charging("own", 2.0), *five, share=0.25)
+    assert line.endswith(
+        "At a pass rate of 80% the words of all are charged 1.02, so silence would earn more until"
+        " 31 tokens are enough (env.reward.price)."
+    )
+
+
 def test_what_silence_earns_is_taken_off() -> None:
     # Each agent earns its own gain, 2 and 1, and all of them 2.5 in silence: the words add 0.5.
     # No rate of success, so the charge is whole: 0.8; 40 x 0.5 / 0.8 = 25 tokens.
     own_gains = episode(bills=(0.5, 0.3), paid=(2.0, 1.0), common=False)
     line = sentence(Charging("own", 2.0), own_gains, silence=2.5)
-    assert "is charged 0.40 for its own at the present pass rate of 100%, and earns 1.50" in line
+    assert "is charged 0.40 for its own, and earns 1.50" in line
+    assert "a silent team earns 2.50. At a pass rate of 100% the words of all are charged" in line
     unjudged = sentence(Charging("own", 2.0), replace(own_gains, solved=None), silence=2.5)
-    assert "is charged 0.40 for its own, and earns 1.50" in unjudged and "solved" not in unjudged
-    assert "a silent team earns 2.50. The words of all are charged 0.80" in line
+    assert "a silent team earns 2.50. The words of all are charged 0.80" in unjudged
     assert "until 25 tokens are enough" in line
     # Where the words add nothing, no number of them is few enough.
     line = sentence(Charging("team"), own_gains, silence=3.5)
@@ -99,12 +117,11 @@ def test_what_silence_earns_is_taken_off() -> None:
 
 
 def test_a_graded_task_passes_by_the_part_that_it_pays() -> None:
-    # 2 of at most 4 is a pass rate of 0.5, though nothing is solved; w C = 0.5 x 0.4.
-    graded = episode(False, paid=(2.0, 2.0), graded=True, max_reward=4.0)
+    # 2 of at most 4 is a pass rate of 0.5, though nothing is solved; 0.5 x 6 = 3 is more than 2.
+    graded = episode(False, (4.0, 2.0), paid=(2.0, 2.0), graded=True, max_reward=4.0)
     line = sentence(Charging("team", 1.0), graded)
-    assert (
-        "is charged 0.20 for those of all at the present pass rate of 50%, and earns 2.00" in line
-    )
+    assert "and earns 2.00" in line
+    assert "At a pass rate of 50% the words of all are charged 3.00" in line
 
 
 def test_only_solved_episodes_are_charged_where_the_environment_says_so() -> None:
@@ -126,15 +143,16 @@ def test_free_tokens_and_unknown_bills_need_no_sentence() -> None:
 
 
 def test_the_charging_is_read_from_a_configuration_and_doubts_it() -> None:
+    price = {"_target_": "laconic.learners.prices.schedule.PassRate", "power": 2}
     settings = {
-        "learner": {"credit": "team", "charge_power": 2},
+        "learner": {"credit": "team", "price": price},
         "env": {"reward": {"charge": "team"}},
     }
     assert charging_of(settings) == Charging("team", 2.0, True)
-    assert (
-        charging_of({"learner": {"credit": ["own"], "charge_power": "much"}, "env": 3})
-        == Charging()
-    )
+    price["_target_"] = "laconic.learners.prices.schedule.Fixed"
+    assert charging_of(settings) == Charging("team", 0.0, True)
+    strange = {"credit": ["own"], "price": {"_target_": 3, "power": "much"}}
+    assert charging_of({"learner": strange, "env": 3}) == Charging()
 
 
 def test_a_muted_agent_still_acts() -> None:

@@ -218,8 +218,8 @@ def test_incompatible_settings_are_refused_with_advice(node, environments, make_
         node()([object()], {}, [replace(STARTS[0], task=None)], 2, seed=1)
 
 
-def test_the_contrast_of_a_group_pays_the_charge_factor():
-    # Both fail: the pass rate is 0, so X is -.1 and -.2 at power 0, and 0 and 0 at power 1.
+def test_the_contrast_of_a_group_pays_for_its_words():
+    # Both fail, so X is -.1 and -.2, and where words are free 0 and 0.
     def failed(cost: float) -> Episode:
         return Episode(
             "t",
@@ -231,5 +231,5 @@ def test_the_contrast_of_a_group_pays_the_charge_factor():
             common=True,
         )
 
-    group = Group("t", (failed(0.1), failed(0.2)))
-    assert has_contrast(group, own, 0.0) and not has_contrast(group, own, 1.0)
+    assert has_contrast(Group("t", (failed(0.1), failed(0.2))), own)
+    assert not has_contrast(Group("t", (failed(0.0), failed(0.0))), own)

@@ -12,7 +12,6 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.advantages.credit import (
     CREDITS,
     Credits,
-    charge_factor,
     counterfactual,
     credit,
     outcome,
@@ -144,14 +143,12 @@ def test_credit_that_was_not_measured_names_the_message() -> None:
         counterfactual(played)
 
 
-# Pass rate and charge factor
+# Pass rate
 
 
 def test_the_pass_rate_is_the_share_of_solved_episodes() -> None:
     group = [paid(solved, 0.0, solved) for solved in (True, False, False, False)]
     assert pass_rate(group) == 0.25
-    # 0.25 ** k
-    assert [charge_factor(group, power) for power in (0, 1, 2)] == [1.0, 0.25, 0.0625]
 
 
 def test_a_graded_task_passes_by_its_share_of_the_most_reward() -> None:
@@ -221,18 +218,6 @@ def test_without_a_verdict_or_with_gains_of_their_own_all_of_the_price_is_charge
     assert pass_rate([replace(DIALOGUE, solved=None)]) == 1.0
     assert pass_rate([replace(GAME, solved=False)]) == 1.0
     assert pass_rate([]) == 1.0
-
-
-def test_a_group_that_solved_nothing_feels_no_price() -> None:
-    failed = [paid(False, 0.0)] * 4
-    assert [charge_factor(failed, power) for power in (0, 0.5, 1, 2)] == [1.0, 0.0, 0.0, 0.0]
-
-
-def test_failing_is_not_charged_twice() -> None:
-    late = [replace(DIALOGUE, when="solved")]
-    assert charge_factor(late, 0) == 1.0
-    with pytest.raises(SettingError, match="learner.charge_power=2"):
-        charge_factor(late, 2)
 
 
 def test_an_unknown_verdict_passes_whatever_was_paid() -> None:

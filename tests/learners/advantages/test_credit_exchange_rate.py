@@ -74,20 +74,16 @@ def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
 @pytest.mark.parametrize("draws", [24, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", CREDITS)
 @pytest.mark.parametrize("unit", ["episode", "reply"])
-@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
-def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, power, draws):
+def test_a_token_costs_the_rate_under_every_credit(kind, unit, draws):
     generator = np.random.default_rng(0)
     checked = 0
     for _ in range(draws):
         group, rate, tokens = drawn(generator)
-        solved = np.mean([episode.solved for episode in group.episodes])
-        factor = solved**power if group.episodes[0].common else 1.0
         sequences = sequences_of(
             group,
             credit=credit(kind),
             advantages=Advantages(scale="none"),
             unit=unit,
-            charge_power=power,
         )
         for sequence in sequences:
             parts, episode = sequence.breakdown, group.episodes[sequence.episode]
@@ -104,15 +100,14 @@ def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, 
                 start = 0
             words = counted[start:end].sum()
             assert parts.cost == pytest.approx(rate * words, abs=1e-12)
-            assert parts.factor == pytest.approx(factor)
-            assert sequence.return_to_go == pytest.approx(parts.task - factor * rate * words)
+            assert sequence.return_to_go == pytest.approx(parts.task - rate * words)
             checked += 1
-        checked_pairs(sequences, rate, factor)
+        checked_pairs(sequences)
     assert checked > 5 * draws
 
 
-def checked_pairs(sequences, rate, factor):
-    """Check that two advantages of an agent differ as their T does, less w times as their C."""
+def checked_pairs(sequences):
+    """Check that two advantages of an agent differ as their T does, less as their C does."""
     by_agent = {}
     for sequence in sequences:
         by_agent.setdefault(sequence.agent, []).append(sequence)
@@ -120,7 +115,7 @@ def checked_pairs(sequences, rate, factor):
         first, last = own[0], own[-1]
         task = first.breakdown.task - last.breakdown.task
         cost = first.breakdown.cost - last.breakdown.cost
-        assert first.advantage - last.advantage == pytest.approx(task - factor * cost, abs=1e-9)
+        assert first.advantage - last.advantage == pytest.approx(task - cost, abs=1e-9)
         for each in (first, last):
             center, scale = each.breakdown.comparison
             assert each.advantage == pytest.approx((each.return_to_go - center) / scale, abs=1e-12)

@@ -147,7 +147,7 @@ def test_a_critic_that_expects_nothing_leaves_reinforce_plus_plus(make_policy, s
             )
             expected = other.update([group])
         after.append([policy for agent in speakers for policy in weights(speakers[agent])])
-    compared = {"groups_without_contrast", "charge_factor", "task_advantage", "price_advantage"}
+    compared = {"groups_without_contrast", "task_advantage", "price_advantage"}
     shared = expected.keys() - compared
     assert "loss" in shared
     assert {name: metrics[name] for name in shared} == pytest.approx(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.learners.algorithms.base import Learner, as_learner
-from laconic.learners.prices.schedule import Fixed, Ramp
+from laconic.learners.prices.schedule import Fixed, PassRate
 from laconic.learners.rollout.play import collect
 
 
@@ -20,7 +20,7 @@ class More(Least):
     """Has all that a learner may have, without inheriting from ours."""
 
     def __init__(self):
-        self.price, self.count = Ramp(delay=3), 0
+        self.price, self.count = PassRate(power=3), 0
 
     def collect(self, *arguments, seed):
         return [arguments, seed]
@@ -47,7 +47,7 @@ def test_a_learner_with_update_alone_has_the_defaults():
 def test_what_a_learner_of_a_users_own_has_is_used():
     mine = More()
     result = as_learner(mine)
-    assert result.price == Ramp(delay=3) and result.resumable and result.name == "More"
+    assert result.price == PassRate(power=3) and result.resumable and result.name == "More"
     assert result.collector("a", seed=1) == [("a",), 1]
     result.load_state_dict({"count": 4})
     assert mine.count == 4 and result.state_dict() == {"count": 4}

@@ -28,7 +28,7 @@ from laconic.learners.algorithms.collective import Ballots, CollectiveLearner, g
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.metrics import wilson
-from laconic.learners.prices.schedule import PassRate
+from laconic.learners.prices.steering import AccuracyFloor
 from laconic.learners.rollout.collectors.base import Extra
 from laconic.learners.rollout.play import Start
 
@@ -197,7 +197,7 @@ def test_where_the_reference_answer_is_elected_the_update_is_that_of_grpo(make_p
     updated = []
     for name in ("rlccf", "grpo"):
         policies = make_policies()
-        learner = learner_of(name, policies, **({} if name == "rlccf" else {"charge_power": 0}))
+        learner = learner_of(name, policies)
         players = {
             agent: Answering(policy, tasks, seed)
             for seed, (agent, policy) in enumerate(policies.items())
@@ -344,9 +344,8 @@ def test_consistency_needs_several_wordings():
 
 
 REFUSED = [
-    ({"charge_power": 2.0}, "takes reference answers, and learner.collective has none; got 2.0"),
     ({"collect": Extra(1)}, "independent episodes; got learner.collect (Extra)"),
-    ({"price": PassRate()}, "learner/price (PassRate) follows the solved episodes"),
+    ({"price": AccuracyFloor()}, "learner/price (AccuracyFloor) follows the solved episodes"),
     ({"credit": "silence"}, "works with learner.credit=own; got learner.credit=silence"),
     ({"sharing": "shared"}, "got 3 policies of 3 agents, learner.sharing=shared"),
 ]

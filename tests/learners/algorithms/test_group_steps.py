@@ -115,10 +115,17 @@ def test_repeated_updates_teach_the_policy_to_keep_silent(policy, tiny_tokenizer
     assert probability() > max(10 * before, 0.2)
 
 
+def billed(turn: Turn, pay: float, bill: float) -> Episode:
+    """Return an episode of one turn whose words cost a bill."""
+    bills = {"solver_0": (bill if turn.message else 0.0,)}
+    paid = {"solver_0": (pay,)}
+    return Episode("t", (turn,), paid, task_rewards=paid, bills=bills)
+
+
 def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
     """Of two members the silent one earned less, and nowhere did a silent one earn more."""
 
-    def fall(balance: bool) -> float:
+    def fall(balance: bool, bill: float = 0.1) -> float:
         policy = make_policy(model={"num_hidden_layers": 2})
         request = Request("solver_0", "Hello")
         quoted = [policy.quote(request, message) for message in ("3", "")]
@@ -131,22 +138,24 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
             for turn in turns
         )
         pays = ((loud, 1.0), (silent, 0.0))
-        members = tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays)
+        members = tuple(billed(turn, pay, bill) for turn, pay in pays)
         trained = learner({"solver_0": policy}, UNIT_SGD, balance_silence=balance)
         before = reply_logprobs(policy, silent).mean()
         metrics = trained.update([Group("t", members)])
-        assert metrics.get("silence_balance") == (0.0 if balance else None)
+        assert metrics.get("silence_balance") == (0.0 if balance and bill else None)
         return float(before - reply_logprobs(policy, silent).mean())
 
     assert 0 < 2 * fall(True) < fall(False)
+    # Where nothing is charged, nothing is balanced.
+    assert fall(True, bill=0.0) == fall(False, bill=0.0)
 
 
 def test_silence_is_balanced_after_whitening(policy):
-    """One reply of two tokens is paid 3, a silence of one token 0."""
+    """One reply of two tokens is paid 4 and charged 1, a silence of one token 0."""
     turns = Turn("solver_0", 0, "3", (1,), (2, 3), (-0.5, -0.5))
     silent = Turn("solver_0", 0, "", (1,), (4,), (-0.5,))
-    pays = ((turns, 3.0), (silent, 0.0))
-    group = Group("t", tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays))
+    pays = ((turns, 4.0), (silent, 0.0))
+    group = Group("t", tuple(billed(turn, pay, 1.0) for turn, pay in pays))
     plain = Advantages(center="none", scale="none")
     trained = learner({"solver_0": policy}, advantages=plain, whiten=True, balance_silence=True)
     learned = []

@@ -51,17 +51,16 @@ def compared(advantage: float, breakdown: Breakdown | None = None) -> TokenSeque
 
 
 def test_the_parts_of_an_advantage_are_measured_apart():
-    # w is 0.25 and 0.75. The task contributes 3, -3 and 0, the price -1, 1 and 2.
+    # The task contributes 3, -3 and 0, the price -1, 1 and 2.
     paid = [
-        compared(2.0, Breakdown(1.0, 0.4, 0.25, task_advantage=3.0)),
-        compared(-2.0, Breakdown(0.0, 0.4, 0.25, task_advantage=-3.0)),
+        compared(2.0, Breakdown(1.0, 0.4, task_advantage=3.0)),
+        compared(-2.0, Breakdown(0.0, 0.4, task_advantage=-3.0)),
     ]
-    priced = [compared(2.0, Breakdown(1.0, 0.4, 0.75, task_advantage=0.0)), compared(0.0)]
+    priced = [compared(2.0, Breakdown(1.0, 0.4, task_advantage=0.0)), compared(0.0)]
     even = [compared(0.0), compared(0.0)]
     assert comparison_metrics([[paid, []], [priced, even]]) == pytest.approx(
         {
             "groups_without_contrast": 1 / 3,
-            "charge_factor": (0.25 + 0.75) / 2,
             "task_advantage": ((9 + 9 + 0) / 3) ** 0.5,
             "price_advantage": ((1 + 1 + 4) / 3) ** 0.5,
         },

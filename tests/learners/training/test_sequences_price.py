@@ -27,25 +27,22 @@ def episode(solved: bool, tokens: int, truncated: bool = False) -> Episode:
     )
 
 
-def test_an_advantage_follows_from_task_reward_bill_factor_center_and_scale() -> None:
-    # Half of the group is solved: w = 0.5 ** 2 = 0.25. X = T - w C, with C = 0.04 x tokens:
-    #   right in 10 tokens 1 - 0.25 x 0.4 = 0.9     wrong in 10 tokens -0.1
-    #   right in 30 tokens 1 - 0.25 x 1.2 = 0.7     wrong in 30 tokens -0.3
+def test_an_advantage_follows_from_task_reward_bill_center_and_scale() -> None:
+    # X = T - C, with C = 0.04 x tokens:
+    #   right in 10 tokens 1 - 0.4 = 0.6       wrong in 10 tokens -0.4
+    #   right in 30 tokens 1 - 1.2 = -0.2      wrong in 30 tokens -1.2
     group = Group(
         "t", (episode(True, 10), episode(True, 30), episode(False, 10), episode(False, 30))
     )
-    sequences = sequences_of(
-        group, credit=own, advantages=Advantages(scale="none"), charge_power=2.0
-    )
-    assert [each.return_to_go for each in sequences] == pytest.approx([0.9, 0.7, -0.1, -0.3])
-    # Center 0.3; the task part is around 0.5, the price part around w x 0.8 = 0.2.
-    assert [each.advantage for each in sequences] == pytest.approx([0.6, 0.4, -0.4, -0.6])
+    sequences = sequences_of(group, credit=own, advantages=Advantages(scale="none"))
+    assert [each.return_to_go for each in sequences] == pytest.approx([0.6, -0.2, -0.4, -1.2])
+    # Center -0.3; the task part is around 0.5, the price part around 0.8.
+    assert [each.advantage for each in sequences] == pytest.approx([0.9, 0.1, -0.1, -0.9])
     parts = [each.breakdown for each in sequences]
     assert [part.task_advantage for part in parts] == pytest.approx([0.5, 0.5, -0.5, -0.5])
-    assert {part.factor for part in parts} == {0.25}
     assert [part.cost for part in parts] == pytest.approx([0.4, 1.2, 0.4, 1.2])
     for part in parts:
-        assert part.comparison == pytest.approx((0.3, 1.0))
+        assert part.comparison == pytest.approx((-0.3, 1.0))
 
 
 def test_the_standard_deviation_cancels_the_price_where_all_are_right() -> None:
@@ -64,12 +61,12 @@ def test_the_standard_deviation_cancels_the_price_where_all_are_right() -> None:
     assert first(dear, "none") == pytest.approx(0.8)
 
 
-def test_a_group_that_solves_nothing_feels_no_price() -> None:
-    group = Group("t", (episode(False, 10), episode(False, 30)))
-    for each in sequences_of(
-        group, credit=own, advantages=Advantages(scale="none"), charge_power=1.0
-    ):
-        assert (each.advantage, each.return_to_go, each.breakdown.factor) == (0.0, 0.0, 0.0)
+def test_a_group_that_solves_nothing_pays_what_one_that_solves_all_pays() -> None:
+    # X: -0.4 and -1.2, or 0.6 and -0.2; both around their mean.
+    for solved in (False, True):
+        group = Group("t", (episode(solved, 10), episode(solved, 30)))
+        sequences = sequences_of(group, credit=own, advantages=Advantages(scale="none"))
+        assert [each.advantage for each in sequences] == pytest.approx([0.4, -0.4])
 
 
 def test_a_cut_reply_stays_in_baseline_and_divisor_and_leaves_the_loss() -> None:

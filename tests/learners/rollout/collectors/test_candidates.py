@@ -181,10 +181,10 @@ def test_candidates_take_no_credit_with_replays_of_its_own(credit):
         Candidates(credit)
 
 
-@pytest.mark.parametrize(("power", "chosen"), [(0.0, "short"), (2.0, "long")])
-def test_the_best_candidate_pays_the_charge_factor(power, chosen):
-    # Graded pay of .5, .1, 0 and 0: the pass rate is .15, so w = 1, or .0225 at power 2. The long
-    # one earns .5 at a cost of .6, the short one .1 at .05: -.1 and .05, or .4865 and .0989.
+@pytest.mark.parametrize(("price", "chosen"), [(1.0, "short"), (0.5, "long")])
+def test_the_best_candidate_pays_for_its_words(price, chosen):
+    # The long one earns .5 at a cost of .6, the short one .1 at .05: -.1 and .05, or at half the
+    # price .2 and .075.
     def played(message: str, pay: float, cost: float, solved: bool) -> Episode:
         return Episode(
             "t",
@@ -197,9 +197,9 @@ def test_the_best_candidate_pays_the_charge_factor(power, chosen):
             graded=True,
         )
 
-    first = played("long", 0.5, 0.6, False)
-    others = [played("short", 0.1, 0.05, False), played("", 0.0, 0.0, False)]
+    first = played("long", 0.5, price * 0.6, False)
+    others = [played("short", 0.1, price * 0.05, False), played("", 0.0, 0.0, False)]
     others.append(played("", 0.0, 0.0, False))
     node = _TreeNode(Start(0, "t"), first, 0, [("x_0", episode) for episode in others])
-    replies = node.best(own, power).replies
+    replies = node.best(own).replies
     assert [reply.message for reply in replies.values()] == [chosen]

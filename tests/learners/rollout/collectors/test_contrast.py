@@ -12,7 +12,8 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Reply, Request
-from laconic.learners.prices.schedule import Fixed, PassRate, Ramp
+from laconic.learners.prices.schedule import Fixed, PassRate
+from laconic.learners.prices.steering import TargetTokens
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
 from laconic.learners.rollout.collectors.counterfactual import collector_for
@@ -147,6 +148,6 @@ def test_replays_and_steered_prices_do_not_go_with_it() -> None:
         collector_for(Contrast(), "silence", "episode")
     assert isinstance(collector_for(Contrast(), "own", "episode"), Contrast)
     check_steering(Fixed())
-    check_steering(Ramp(10))
-    with pytest.raises(SettingError, match="PassRate"):
-        check_steering(PassRate())
+    check_steering(PassRate())
+    with pytest.raises(SettingError, match="TargetTokens"):
+        check_steering(TargetTokens())

@@ -1,0 +1,12 @@
+"""Settings of earlier versions that are gone, and what to do instead."""
+
+from __future__ import annotations
+
+_AGAIN = "an older run goes on as a new one, agent.model=<its folder>"
+GONE = {
+    "learner.charge_power": "learner.price.power replaces learner.charge_power, and"
+    f" learner/price=fixed its value 0; {_AGAIN}",
+    "learner/price/ramp": "learner/price=pass_rate, the default, raises the price with what is"
+    f" solved; {_AGAIN}",
+}
+"""Dotted key, or group and option -> advice."""
