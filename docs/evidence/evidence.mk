@@ -39,7 +39,6 @@ evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps wh
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
 	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner/advantages=group learner.advantages.eps=1e-4" \
 	    "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
-	    "ramp learner/price=ramp learner.price.delay=2 learner.price.steps=2" \
 	    "apart agent.model=$(GSM8K)/apart/policy"; do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/first/policy seed=$$seed optimizer.lr=2e-5 \
 	    learner.warmup_updates=0 train.steps=6 learner.microbatch_tokens=2048 evaluation.tasks=8 resume=true \
@@ -135,7 +134,7 @@ evidence-harder-sums: evidence-instructed
 evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/results/former_price.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
-	    agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
+	    agent.sampling.temperature=0.5 env.reward.when=solved learner/price=fixed \
 	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
 	done
 
@@ -156,7 +155,7 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/resu
 	  train.tasks_per_step=64 train.group_size=1 learner.decay=cosine learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 hydra.run.dir=$(SMALL)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved learner.charge_power=0 evaluation.tasks=500 seed=$$seed \
+	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved learner/price=fixed evaluation.tasks=500 seed=$$seed \
 	    hydra.run.dir=$(SMALL)/$$seed || exit 1; \
 	done
 
@@ -182,7 +181,7 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
 	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 train.steps=25 \
+	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner/price=fixed train.steps=25 \
 	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
 	done
 
@@ -204,7 +203,7 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
+	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner/price=fixed \
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
 

@@ -5,8 +5,10 @@
     price.py tables                                    print tables with 95 % intervals
     price.py picture                                   draw docs/pictures/price_theory.png
 
-Each series is a list of commands with five seeds. `strong` starts at the shipped policy, `weak`
-after 235 and `weaker` after 225 of 800 steps of `laconic warm-start`.
+Rows so far are of the former rule, which weighed the costs of a group by its own pass rate; these
+commands charge by that of earlier updates. Each series is a list of commands with five seeds.
+`strong` starts at the shipped policy, `weak` after 235 and `weaker` after 225 of 800 steps of
+`laconic warm-start`.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ WARM = "env=gsm8k threads=1 learner.decay_updates=800 report=false"
 FORMER = "env.reward.price=3 env.reward.normalizer=50"
 QUICK = f"threads=1 report=false {FORMER}"
 SHORT = f"experiment=credit report=false {FORMER}"
+POWERS = {0: "learner/price=fixed", 1: "learner.price.power=1", 2: "learner.price.power=2"}
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
 
 
@@ -69,16 +72,16 @@ def runs() -> Iterator[Run]:
     quick = {
         "power 2, price 3": "",
         "power 2, price 2": "env.reward.price=2",
-        "power 1, price 2": "learner.charge_power=1 env.reward.price=2",
+        "power 1, price 2": "learner.price.power=1 env.reward.price=2",
     }
     grid = {
-        f"power {power}, price {price}": f"learner.charge_power={power} env.reward.price={price}"
+        f"power {power}, price {price}": f"{rule} env.reward.price={price}"
         for price in (0.5, 1, 2, 3, 4, 8)
-        for power in (0, 1, 2)
+        for power, rule in POWERS.items()
     }
     grid["price 0"] = "env.reward.price=0"
     grid["power 0, price 0.5, std"] = (
-        "learner.charge_power=0 env.reward.price=0.5 learner/advantages=group"
+        "learner/price=fixed env.reward.price=0.5 learner/advantages=group"
     )
     grid["power 2, price 3, std"] = "learner/advantages=group"
     grid["power 2, price 3, batch"] = (
@@ -213,7 +216,7 @@ def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> 
 
     Args:
         pass_rate: pass rate of the team that speaks; a silent team solves nothing.
-        power: `learner.charge_power`.
+        power: power of the pass rate.
         tokens: tokens of an episode.
         price: (prices,) reward units for `NORMALIZER` tokens.
 

@@ -22,7 +22,7 @@ CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]
 @pytest.fixture
 def own(small):
     """Return the overrides of a small run with the user's algorithm."""
-    return [*CHOICE, *(override for override in small if not override.startswith("learner."))]
+    return [*CHOICE, *(override for override in small if not override.startswith("learner"))]
 
 
 def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_evaluation(

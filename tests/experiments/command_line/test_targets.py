@@ -171,7 +171,7 @@ def test_a_learner_has_an_update_and_a_price_that_is_a_schedule():
 
 def test_a_users_classes_train_by_their_targets_alone(run, small, my_package, rows, tmp_path):
     folder = tmp_path / "run"
-    sizes = [text for text in small if not text.startswith(("env.", "learner."))]
+    sizes = [text for text in small if not text.startswith(("env.", "learner"))]
     chosen = ["env._target_=my_package.Password", "learner._target_=my_package.BestOfGroup"]
     # Its learner's yaml sets a budget and a reward, which the environment does not take.
     method = ["learner=agent_gspo", "train.steps=1", "train.evaluate_every=null"]
@@ -195,7 +195,7 @@ def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
 
 def test_an_object_that_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
     chosen = ["~learner", "+learner._target_=my_package.Password"]
-    sizes = [text for text in small if not text.startswith("learner.")]
+    sizes = [text for text in small if not text.startswith("learner")]
     outcome = run("train", *chosen, *sizes, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
     assert "my_package.Password made a Password without `update`" in outcome.message
