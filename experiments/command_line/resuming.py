@@ -17,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.gone import GONE
 from laconic.experiments.command_line.trust import is_override_taken
 from laconic.learners import commands
 from laconic.learners.commands import quoted
@@ -37,7 +38,7 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
 
     Raises:
         SettingError: there is no such folder, it records no overrides or those of another program,
-            it is of a sweep, or an override has to be typed.
+            it is of a sweep, or an override is gone or has to be typed.
     """
     folder = _resumed_folder(arguments)
     if folder is None:
@@ -50,6 +51,11 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
         )
     keys = {_key(text) for text in typed}
     saved = [text for text in _recorded(folder, program) if _key(text) not in keys]
+    if gone := {GONE[name]: text for text in saved for name in _names(text) if name in GONE}:
+        raise SettingError(
+            f"{str(folder)!r} was started with {', '.join(gone.values())}, which is gone:"
+            f" {'; '.join(gone)}"
+        )
     unsafe = to_type(saved)
     if not any(text.partition("=")[0] in _FOLDER_FLAGS for text in typed):
         # Its configurations may name code, as an override may.
@@ -150,6 +156,12 @@ def _recorded(folder: Path, program: str) -> list[str]:
 def _of_the_run(overrides: Sequence[str]) -> list[str]:
     """Return the overrides without `resume` and Hydra's own settings."""
     return [text for text in overrides if _key(text) != "resume" and not _HYDRA.match(text)]
+
+
+def _names(override: str) -> tuple[str, str]:
+    """Return the key that an override sets, and the option that it would choose of a group."""
+    key, _, value = override.partition("=")
+    return key.lstrip("+~"), f"{key.lstrip('+~')}/{value}"
 
 
 def _key(override: str) -> str:

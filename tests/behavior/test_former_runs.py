@@ -1,0 +1,88 @@
+"""Folders of runs whose settings are gone are read, and say how to go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from laconic.experiments import doctor
+from laconic.experiments.reporting import explain
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sweep import read_sweep
+
+RAMP = {"_target_": "laconic.learners.prices.schedule.Ramp", "delay": 0, "steps": 2}
+PRICES = [0.0, 0.06, 0.12, 0.12]
+
+
+@pytest.fixture
+def former(trained, tmp_path) -> Path:
+    """Return a run as the version wrote it that had a price ramp and a factor of the group."""
+    folder = tmp_path / "former"
+    shutil.copytree(trained[0], folder)
+    config = OmegaConf.load(folder / "config.yaml")
+    config.learner.price = RAMP
+    config.learner.charge_power = 2
+    config.learner.balance_silence = False
+    OmegaConf.save(config, folder / "config.yaml")
+    for name, change in (("metrics", former_row), ("groups", former_group)):
+        path = folder / f"{name}.jsonl"
+        rows = [change(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return folder
+
+
+def former_row(row: dict) -> dict:
+    step = row["step"]
+    priced = {"train/price": PRICES[step - 1], "learner/charge_factor": 0.25}
+    return {**row, **priced} if step else row
+
+
+def former_group(row: dict) -> dict:
+    return row | {"sequences": [each | {"factor": 0.25} for each in row["sequences"]]}
+
+
+def test_a_former_run_is_read_by_every_program(run, former, tmp_path, capsys):
+    read = read_run(former)
+    assert not read.problems
+    assert read.series("train/price")[1] == PRICES
+    (setting,) = read_sweep([former]).settings
+    assert len(setting.runs) == 1
+    explain.main([str(former)])
+    row = json.loads((former / "groups.jsonl").read_text("utf-8").splitlines()[-1])
+    charge = f"{0.25 * row['sequences'][0]['cost']:.3f}"
+    assert charge in capsys.readouterr().out.split()
+    with pytest.raises(SystemExit) as stopped:
+        doctor.main([str(former)])
+        raise SystemExit(0)
+    assert stopped.value.code in (0, 1)
+    # The last step was charged in full, times the factor of its groups.
+    assert "charged share of the price" in capsys.readouterr().out
+    small = ["evaluation.tasks=2", "threads=1"]
+    played = run("evaluate", f"run={former}", *small, f"hydra.run.dir={tmp_path}/evaluation")
+    assert played.code == 0, played.err
+    entries = ["entry=[]", f"compare.runs={{former: {former}}}", f"hydra.run.dir={tmp_path}/table"]
+    compared = run("compare", *entries, *small)
+    assert compared.code == 0, compared.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("learner.charge_power=2", "learner.price.power replaces learner.charge_power"),
+        ("learner/price=ramp", "learner/price=pass_rate, the default"),
+        (None, "learner.price.power replaces learner.charge_power"),
+    ],
+)
+def test_a_former_run_goes_on_only_as_a_new_one(run, former, typed, words):
+    if typed:
+        path = former / ".hydra" / "hydra.yaml"
+        noted = OmegaConf.load(path)
+        noted.hydra.overrides.task = [*noted.hydra.overrides.task, typed]
+        OmegaConf.save(noted, path)
+    outcome = run("train", f"resume={former}")
+    assert outcome.code == 1
+    assert words in outcome.message and "agent.model=<its folder>" in outcome.message
