@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from laconic.experiments import doctor
 from laconic.experiments.reporting import explain
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sweep import read_sweep
+from laconic.experiments.reporting.sweep import sort_out
 
 RAMP = {"_target_": "laconic.learners.prices.schedule.Ramp", "delay": 0, "steps": 2}
 PRICES = [0.0, 0.06, 0.12, 0.12]
@@ -49,7 +49,7 @@ def test_a_former_run_is_read_by_every_program(run, former, tmp_path, capsys):
     read = read_run(former)
     assert not read.problems
     assert read.series("train/price")[1] == PRICES
-    (setting,) = read_sweep([former]).settings
+    (setting,) = sort_out([read]).settings
     assert len(setting.runs) == 1
     explain.main([str(former)])
     row = json.loads((former / "groups.jsonl").read_text("utf-8").splitlines()[-1])

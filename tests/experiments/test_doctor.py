@@ -144,7 +144,7 @@ def test_a_price_that_the_pass_rate_cannot_pay_is_told_by_the_evaluations(make, 
 def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
     folder = make()
     stakes = {"pass_rate": 0.8, "agent_charge": 0.32, "team_charge": 0.64, "agent_earns": 0.8}
-    figures = {**stakes, "billed": 1.0, "task_reward": 0.8, "tokens_said": 50.0}
+    figures = {**stakes, "accuracy": 0.8, "billed": 1.0, "task_reward": 0.8, "tokens_said": 50.0}
     start = {"eval/agent_charge": 0.9, "eval/silence_earns": 0.25}
     rows = [{"step": 0, **start}, *({"step": step, **HEALTHY} for step in range(1, 12))]
     rows += [{"step": 12, **HEALTHY, **{f"eval/{name}": x for name, x in figures.items()}}]
