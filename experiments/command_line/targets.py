@@ -68,6 +68,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "learner.whiten": False,
         "learner.decay": "linear",
         "learner.seed": 0,
+        "learner.max_grad_norm": 1.0,
         "learner.correction": "auto",
         "learner.correction_low": None,
         "learner.correction_high": None,
