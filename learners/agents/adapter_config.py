@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.adapter_patterns import is_plain, is_quick
 from laconic.learners.untrusted_files import read_json
 
 CONFIG = "adapter_config.json"
@@ -24,7 +24,8 @@ def read_config(folder: str, peft: Any) -> tuple[Any, str | None]:
     gets the keys in `_TAKEN` alone. Another key may have the value that it has without the file.
 
     Raises:
-        SettingError: the file is unreadable, of another kind, or has a key that is not taken.
+        SettingError: the file is unreadable, of another kind, has a key that is not taken, or keys
+            that exclude each other.
     """
     content = read_content(folder)
     _check_kind(folder, content)
@@ -44,7 +45,13 @@ def read_config(folder: str, peft: Any) -> tuple[Any, str | None]:
     base = content.get("base_model_name_or_path")
     # How the matrices began is of no use once they are loaded.
     taken.pop("init_lora_weights", None)
-    config = peft.LoraConfig(task_type="CAUSAL_LM", **taken)
+    try:
+        config = peft.LoraConfig(task_type="CAUSAL_LM", **taken)
+    except (TypeError, ValueError) as error:
+        raise SettingError(
+            f"the adapter in agent.model, {folder!r}, has keys in {CONFIG} that exclude each other:"
+            f" {error} Save it as a plain LoRA adapter"
+        ) from error
     return config, base if isinstance(base, str) else None
 
 
@@ -84,24 +91,22 @@ def _is_flag(value: object) -> bool:
 
 
 def _is_name(value: object) -> bool:
-    """Return whether a text repeats nothing: `peft` reads some names as patterns."""
-    return isinstance(value, str) and len(value) < 512 and not set(value) & set("*+{?")
+    """Return whether a text is a plain name: `peft` reads some names as patterns."""
+    return isinstance(value, str) and value != "" and is_plain(value)
+
+
+def _are_listed(value: object) -> bool:
+    """Return whether a value is a list of names: `peft` reads a text letter by letter."""
+    return isinstance(value, list) and all(map(_is_name, value))
 
 
 def _are_names(value: object) -> bool:
-    return _is_name(value) or (isinstance(value, list) and all(map(_is_name, value)))
+    return _is_name(value) or _are_listed(value)
 
 
 def _is_target(value: object) -> bool:
-    """Return whether a value is names, or a pattern that is matched in a short time.
-
-    The time of a pattern is bounded if no group is repeated and few other parts are. `unsloth`
-    writes patterns with five repeated parts.
-    """
-    if not isinstance(value, str):
-        return _are_names(value)
-    repeated = sum(value.count(sign) for sign in "*+{")
-    return len(value) < 2048 and repeated <= 5 and not re.search(r"\)[*+{]", value)
+    """Return whether a value is names, or a pattern that is matched in a short time."""
+    return is_quick(value) if isinstance(value, str) else _are_listed(value)
 
 
 def _are_indices(value: object) -> bool:
@@ -120,11 +125,12 @@ _TAKEN: Mapping[str, Callable[[object], bool]] = {
     "lora_alpha": _is_scale,
     "target_modules": _is_target,
     "exclude_modules": _is_target,
-    "target_parameters": _are_names,
-    "modules_to_save": _are_names,
+    "target_parameters": _are_listed,
+    "modules_to_save": _are_listed,
     "lora_dropout": lambda value: _is_number(value) and value < 1,  # type: ignore[operator]
     "fan_in_fan_out": _is_flag,
-    "bias": lambda value: value in ("none", "all", "lora_only"),
+    # The biases of the base are one tensor for all agents, and `peft` would write into it.
+    "bias": lambda value: value == "none",
     "lora_bias": _is_flag,
     "use_rslora": _is_flag,
     "use_dora": _is_flag,

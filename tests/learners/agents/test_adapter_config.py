@@ -35,3 +35,42 @@ def test_what_peft_and_others_write_for_nothing_is_nothing(tmp_path):
     nothing = dict.fromkeys(("layers_to_transform", "layers_pattern", "modules_to_save"))
     config = read(tmp_path, **nothing, rank_pattern={}, use_dora=False, init_lora_weights=False)
     assert config.layers_to_transform is None and config.rank_pattern == {}
+
+
+SLOW = "(.|..)" * 20 + "[#!]"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target_modules": SLOW},
+        {"target_modules": [SLOW]},
+        {"target_modules": [""]},
+        {"exclude_modules": SLOW},
+        {"rank_pattern": {SLOW: 2}},
+        {"alpha_pattern": {SLOW: 2}},
+        {"layers_pattern": SLOW, "layers_to_transform": [0]},
+        {"modules_to_save": [SLOW]},
+        # peft reads the letters of a text as names.
+        {"modules_to_save": "lm_head"},
+        {"target_parameters": "mlp.weight"},
+        {"bias": "all"},
+        {"bias": "lora_only"},
+    ],
+)
+def test_no_key_holds_a_slow_pattern_or_writes_into_the_base(tmp_path, changes):
+    with pytest.raises(SettingError, match=f"{next(iter(changes))}=.*adapter_config.json"):
+        read(tmp_path, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"layers_pattern": "layers"}, "layers_to_transform"),
+        ({"target_modules": "q_proj", "layers_to_transform": [0]}, "layers_to_transform"),
+        ({"lora_bias": True, "use_dora": True}, "lora_bias"),
+    ],
+)
+def test_keys_that_exclude_each_other_are_a_setting_error(tmp_path, changes, word):
+    with pytest.raises(SettingError, match=f"exclude each other: .*{word}"):
+        read(tmp_path, **changes)
