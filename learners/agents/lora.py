@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -285,6 +285,8 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
         ) from error
     _check_complete(folder, [name for name in result.missing_keys if ".default" in name])
     _check_named(folder, result.unexpected_keys)
+    _check_values(folder, wrapped)
+    _check_saved_modules(folder, wrapped, config.modules_to_save or ())
     config.base_model_name_or_path = recorded
     return Adapter(base, wrapped)
 
@@ -308,11 +310,43 @@ def _check_frozen(folder: str, wrapped: Any) -> None:
     from safetensors import safe_open
 
     with safe_open(Path(folder).expanduser() / "adapter_model.safetensors", "pt") as file:
-        held = set(file.keys())
+        held = {name: file.get_slice(name).get_dtype() for name in file.keys()}
+    numbers = [f"{name} of type {kind}" for name, kind in held.items() if not _is_float(kind)]
+    if numbers:
+        raise SettingError(
+            f"the adapter in agent.model, {folder!r}, holds {numbers[0]}; expected weights of a"
+            " floating point type; save it again with save_pretrained of peft"
+        )
     weights = wrapped.named_parameters(remove_duplicate=False)
     _check_named(
         folder, [name for name, weight in weights if name in held and not weight.requires_grad]
     )
+
+
+def _is_float(kind: str) -> bool:
+    """Return whether a type of safetensors is a floating point type (`F32`, `BF16`, `F8_E4M3`)."""
+    return kind.startswith(("F", "BF"))
+
+
+def _check_values(folder: str, wrapped: Any) -> None:
+    """Refuse weights that are not finite: every reply and every loss would be NaN."""
+    for name, weight in wrapped.named_parameters():
+        if weight.requires_grad and not bool(weight.isfinite().all()):
+            raise SettingError(
+                f"the adapter in agent.model, {folder!r}, holds a weight that is NaN or infinite"
+                f" in {name.replace('.default', '')}; give one of an earlier step"
+            )
+
+
+def _check_saved_modules(folder: str, wrapped: Any, names: Iterable[str]) -> None:
+    """Refuse names of whole modules that the base lacks: `peft` passes over them."""
+    modules = [name for name, _ in wrapped.named_modules()]
+    for name in names:
+        if not any(module.endswith(name) for module in modules):
+            raise SettingError(
+                f"the adapter in agent.model, {folder!r}, has modules_to_save={[name]} in {CONFIG},"
+                " but its base has no such module; remove the name, or set agent.lora.base"
+            )
 
 
 def _check_named(folder: str, others: Sequence[str]) -> None:
