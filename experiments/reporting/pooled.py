@@ -68,4 +68,6 @@ def _kept(evaluations: Sequence[Evaluation], name: str) -> bool:
 
 def _same_tasks(evaluations: Sequence[Evaluation]) -> bool:
     """Return whether all played the same tasks with the same seeds; False if unknown."""
-    return evaluations[0].tasks != "" and len({entry.tasks for entry in evaluations}) == 1
+    # A folder from elsewhere may name other tasks alike.
+    played = {(entry.tasks, entry.episodes) for entry in evaluations}
+    return evaluations[0].tasks != "" and len(played) == 1

@@ -18,7 +18,7 @@ from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import read_status, without_controls
-from laconic.learners.metrics import Interval, Outcomes
+from laconic.learners.metrics import Interval, Outcomes, bounds
 from laconic.learners.untrusted_files import (
     MAX_ROWS,
     MAX_SETTINGS,
@@ -30,6 +30,10 @@ from laconic.learners.untrusted_files import (
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+MAX_NUMBER = 1e100
+"""Largest number that is read. Sums and squares of larger ones overflow, and no metric has them."""
+_MAX_SUM, _MAX_COUNT, _MIN_COUNT = 1e12, 1e9, 1e-6
+"""Limits of outcomes by task and of means of evaluations; 1e-6 is the last digit written."""
 T = TypeVar("T", bound="DataclassInstance")
 V = TypeVar("V")
 
@@ -154,14 +158,23 @@ def _corners(floors: Any) -> dict[str, list[tuple[float, float]]]:
 
 
 def _outcomes(entries: Any, episodes: int) -> dict[str, Outcomes]:
-    """Read the outcomes by task that are whole: a finite number for each episode, and a count."""
+    """Read the outcomes by task that are whole: for each episode a possible sum and count."""
     read = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
         entry = entry if isinstance(entry, dict) else {}
         sums, counts = (_column(entry.get(key)) for key in ("sums", "counts"))
-        if len(sums) == len(counts) == episodes and min(counts, default=-1.0) >= 0 and any(counts):
+        whole = len(sums) == len(counts) == episodes and any(counts)
+        if whole and all(map(partial(_are_possible, name), sums, counts)):
             read[str(name)] = Outcomes(sums, counts)
     return read
+
+
+def _are_possible(name: str, total: float, count: float) -> bool:
+    """Return whether an episode can have this sum and count of a metric, up to rounding."""
+    if abs(total) > _MAX_SUM or not (count == 0 or _MIN_COUNT <= count <= _MAX_COUNT):
+        return False
+    low, high = (end * count if count else 0.0 for end in bounds(name))
+    return low - _MIN_COUNT <= total <= high + _MIN_COUNT
 
 
 def _column(values: Any) -> tuple[float, ...]:
@@ -171,9 +184,9 @@ def _column(values: Any) -> tuple[float, ...]:
 
 
 def read_interval(entry: Any) -> Interval | None:
-    """Read an interval from JSON; a missing end is NaN. Return None without a mean."""
-    has_mean = isinstance(entry, dict) and _number(entry.get("mean")) is not None
-    return read_record(Interval, entry) if has_mean else None
+    """Read an interval from JSON; a missing end is NaN. Return None without a possible mean."""
+    mean = _number(entry.get("mean")) if isinstance(entry, dict) else None
+    return None if mean is None or abs(mean) > _MAX_SUM else read_record(Interval, entry)
 
 
 def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
@@ -242,14 +255,14 @@ def _state(
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number, else None."""
+    """Return a number of at most `MAX_NUMBER`, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= MAX_NUMBER else None
 
 
 def _list(value: Any) -> list[Any]:

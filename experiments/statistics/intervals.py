@@ -38,8 +38,8 @@ def student(
         bounds: limits that the values cannot leave; the interval is cut there.
 
     Returns:
-        Mean, interval and number of values. One value, or equal ones, show no spread: both ends are
-        NaN.
+        Mean, interval and number of values. One value, or equal ones, show no spread, and values
+        that are not finite no interval: both ends are NaN.
 
     Raises:
         ValueError: there are no values.
@@ -47,6 +47,8 @@ def student(
     count = len(values)
     if not count:
         raise ValueError("a mean needs at least one value; got none")
+    if not all(map(math.isfinite, values)):
+        return Interval(sum(values) / count, math.nan, math.nan, count)
     mean = fmean(values)
     if min(values) == max(values):
         return Interval(mean, math.nan, math.nan, count)
@@ -123,8 +125,10 @@ def over_tasks_and_seeds(
             delta method.
 
     Returns:
-        Mean, interval, and the number of seeds, or of tasks for a single run. Both ends are NaN if
-        nothing shows a spread, shares aside.
+        Mean, interval, and the number of seeds, or the sum of counts of a single run: tasks, or
+        turns for a share of turns. Both ends are NaN if nothing shows a spread, shares aside. All
+        are NaN if a run has no counts or no finite sums, or if starts are 0 on average and the
+        change is relative.
 
     Sources: S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components" (1992), two-way
     crossed random effects; E. L. Korn and B. I. Graubard, "Confidence intervals for proportions
@@ -139,14 +143,19 @@ def over_tasks_and_seeds(
             "expected outcomes of at least one run on the same tasks, with one start per run or"
             f" none; got {len(runs)} runs and {len(before)} starts with {sorted(sizes)} tasks"
         )
+    count = len(runs) if len(runs) > 1 else round(sum(runs[0].counts))
+    unknown = Interval(math.nan, math.nan, math.nan, count)
+    if not all(sum(run.counts) and math.isfinite(sum(run.sums)) for run in (*runs, *before)):
+        return unknown
     values = _linear(runs)
     if before:
         first = _linear(before)
+        if relative and not first.mean():
+            return unknown
         part = float(values.mean() / first.mean()) if relative else 1.0
         values = values - part * first
         values = part + values / first.mean() if relative else values
     mean, half = _crossed(values)
-    count = len(runs) if len(runs) > 1 else round(sum(runs[0].counts))
     trials = sum(1 for total in np.sum([run.counts for run in runs], axis=0) if total)
     if not share or relative:
         ends = (mean - half, mean + half) if half else (math.nan, math.nan)
@@ -218,7 +227,7 @@ def over_seeds(
     """
     seeds = student([run.mean for run in runs])
     half = 0.0 if math.isnan(seeds.high) else seeds.high - seeds.mean
-    known = [run for run in runs if not (math.isnan(run.low) or math.isnan(run.high))]
+    known = [run for run in runs if all(map(math.isfinite, (run.mean, run.low, run.high)))]
     down, up = (
         math.hypot(half, fmean(sides) if sides else 0.0)
         for sides in ([run.mean - run.low for run in known], [run.high - run.mean for run in known])

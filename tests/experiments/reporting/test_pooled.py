@@ -86,6 +86,10 @@ def test_a_metric_that_one_evaluation_lacks_has_no_change() -> None:
         {"sums": [1, 1e999], "counts": [1, 1]},
         {"sums": [1, 2], "counts": [1, -1]},
         {"sums": [0, 0], "counts": [0, 0]},
+        {"sums": [1, 1e308], "counts": [1, 1]},
+        {"sums": [1, -2], "counts": [1, 1]},
+        {"sums": [1, 2], "counts": [1, 1e308]},
+        {"sums": [1, 2], "counts": [1, 1e-320]},
     ],
 )
 def test_broken_outcomes_of_a_run_folder_are_left_out(tmp_path: Path, entry: Any) -> None:
@@ -96,3 +100,36 @@ def test_broken_outcomes_of_a_run_folder_are_left_out(tmp_path: Path, entry: Any
     (tmp_path / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
     (read,) = read_run(tmp_path).evaluations
     assert read.tasks == "t" and dict(read.outcomes) == {"reward": Outcomes((1, 2), (1, 1))}
+
+
+@pytest.mark.parametrize(
+    ("sums", "possible"),
+    [([4, 0], False), ([-1, 0], False), ([2, 1], False), ([2, 0], True), ([2.000001, 0], True)],
+)
+def test_a_share_is_a_part_of_its_turns(tmp_path: Path, sums: list[float], possible: bool) -> None:
+    row = {"step": 1, "episodes": 2, "intervals": {}}
+    row["outcomes"] = {"spoke_if_informed": {"sums": sums, "counts": [2, 0]}}
+    (tmp_path / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
+    (read,) = read_run(tmp_path).evaluations
+    assert bool(read.outcomes) == possible
+
+
+def test_a_mean_that_no_metric_has_is_left_out(tmp_path: Path) -> None:
+    figures = {"reward": {"mean": -1e308}, "score": {"mean": 2.0, "low": -1e308, "high": 3.0}}
+    row = {"step": 1, "episodes": 2, "intervals": figures}
+    (tmp_path / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "train/reward": 1e308}\n')
+    run = read_run(tmp_path)
+    (read,) = run.evaluations
+    assert list(read.intervals) == ["score"] and math.isnan(read.intervals["score"].low)
+    assert run.metrics == {1: {}}
+
+
+def test_equal_names_of_tasks_with_other_numbers_of_them_are_not_paired() -> None:
+    # Means 2 and 4 are independent: t(1) x sqrt(2) / sqrt(2) = 12.706205.
+    assert half(pooled([told(1, 3), told(3, 4, 5)], "tokens_said")) == pytest.approx(
+        12.706205, abs=1e-5
+    )
+    # From [0, 99] around 2 to [0, 99] around 4: sqrt(95^2 + 2^2).
+    change = changed([(told(1, 3), told(3, 4, 5))], "tokens_said")
+    assert change and change.mean == 2 and half(change) == pytest.approx(math.hypot(95, 2))

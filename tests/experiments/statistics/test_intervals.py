@@ -278,3 +278,34 @@ def test_intervals_cover_what_they_say(seeds: int, deviation: float, paired: boo
         interval = over_tasks_and_seeds([once(*row) for row in solved], start, share=True)
         covered += interval.low <= truth <= interval.high
     assert 0.93 <= covered / plays <= 0.97
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_values_that_are_not_finite_have_no_interval(value: float) -> None:
+    figure = Interval(value, 0.0, 1.0, 3)
+    for interval in (student([1.0, value, 2.0]), over_seeds([figure, Interval(1.0, 0.0, 2.0, 3)])):
+        assert not math.isfinite(interval.mean)
+        assert not math.isfinite(interval.low) and not math.isfinite(interval.high)
+    crossed = over_tasks_and_seeds([once(1.0, value)], share=True)
+    assert np.isnan((crossed.mean, crossed.low, crossed.high)).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("runs", "before", "relative"),
+    [
+        # Starts that are 0 on average, and a run or a start without a turn that counts.
+        ([once(1, 2)], [once(1, -1)], True),
+        ([once(0, 0)], [once(0, 0)], True),
+        ([Outcomes((0.0, 0.0), (0.0, 0.0))], [], False),
+        ([once(1, 2)], [Outcomes((0.0, 0.0), (0.0, 0.0))], False),
+    ],
+)
+def test_a_division_by_zero_gives_no_interval(runs, before, relative) -> None:
+    interval = over_tasks_and_seeds(runs, before, relative=relative)
+    assert np.isnan((interval.mean, interval.low, interval.high)).all()
+
+
+def test_a_single_run_counts_the_turns_of_a_share() -> None:
+    turns = Outcomes((3.0, 1.0), (4.0, 2.0))
+    assert over_tasks_and_seeds([turns], share=True).count == 6
