@@ -117,8 +117,8 @@ class Episode:
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Cost of each agent's own tokens in each round, whichever agents are charged, and when. Empty
     where the environment does not report it."""
-    max_reward: float = 1.0
-    """Largest task reward of an agent in an episode."""
+    max_reward: float | None = None
+    """Largest task reward of an agent in an episode. None where the environment declares none."""
     graded: bool = False
     """True where the task may pay a part of `max_reward`."""
     common: bool = False

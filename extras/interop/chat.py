@@ -164,7 +164,9 @@ def episode_of(plain: Mapping[str, Any]) -> Episode:
         if name in plain
     }
     measures = {name: _number(x) for name, x in plain.get("measures", {}).items()}
-    sizes = {name: _number(plain[name]) for name in ("score", "max_reward") if name in plain}
+    sizes = {"score": _number(plain["score"])} if "score" in plain else {}
+    if plain.get("max_reward") is not None:
+        sizes["max_reward"] = _number(plain["max_reward"])
     return from_plain(Episode, {**plain, **ledgers, "measures": measures, **sizes})
 
 

@@ -242,9 +242,9 @@ def pass_rate(episodes: Sequence[Episode]) -> float:
     """Return q, the mean success of episodes, from 0 to 1.
 
     An episode of a graded task counts its task reward over `max_reward`. Any other counts 1 if it
-    was solved, however late, and else what it earned of `max_reward`: an environment of a user may
-    pay parts without saying so. It counts 1 if the environment does not report whether it was
-    solved, or pays each agent its own gain.
+    was solved, however late, and else what it earned of `max_reward`, or 0 where the environment
+    declares none: an environment of a user may pay what it likes. It counts 1 if the environment
+    does not report whether it was solved, or pays each agent its own gain.
     """
     rates = [_success(episode) for episode in episodes]
     return sum(rates) / len(rates) if rates else 1.0
@@ -254,8 +254,8 @@ def _success(episode: Episode) -> float:
     """Return the success of one episode, from 0 to 1."""
     if episode.solved is None or not episode.common:
         return 1.0
-    if episode.solved and not episode.graded:
-        return 1.0
+    if episode.max_reward is None or (episode.solved and not episode.graded):
+        return float(episode.solved)
     return min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0)
 
 

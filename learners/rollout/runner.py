@@ -174,9 +174,10 @@ class EpisodeRunner:
         metadata = self._metadata = getattr(environment, "metadata", None) or {}
         self.slow = bool(metadata.get("slow_step", False))
         """True if a step waits for other processes."""
-        self._max_reward = float(metadata.get("max_reward", 1.0))
+        most = metadata.get("max_reward")
+        self._max_reward = None if most is None else float(most)
         # An environment that says how much it pays at most, and no more, counts as graded.
-        self._graded = bool(metadata.get("graded", self._max_reward != 1.0))
+        self._graded = bool(metadata.get("graded", self._max_reward not in (None, 1.0)))
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self._max_thought_tokens: int | None = metadata.get("thought_tokens")
         self.round = 0
@@ -358,8 +359,8 @@ def _check_environment(env: Env) -> None:
     """Check the names of agents, `max_reward` and the signature of `reset` (`SettingError`)."""
     check_agents(env.possible_agents)
     metadata = getattr(env, "metadata", None) or {}
-    most = metadata.get("max_reward", 1.0)
-    number("metadata['max_reward'] of the environment", most, above=0)
+    most = metadata.get("max_reward")
+    number("metadata['max_reward'] of the environment", most, above=0, optional=True)
     signature = inspect.signature(env.reset)
     try:
         signature.bind(seed=0, options=None)

@@ -171,7 +171,15 @@ def paid(solved: bool, *rounds: float, **settings: Any) -> Episode:
     """Return an episode that paid both agents these task rewards."""
     rewards = {"a": rounds, "b": rounds}
     played = replace(DIALOGUE, rewards=rewards, task_rewards=rewards, bills={}, solved=solved)
-    return replace(played, **settings)
+    return replace(played, **{"max_reward": 1.0, **settings})
+
+
+def test_a_failure_earns_a_part_only_of_a_declared_reward() -> None:
+    # A user's environment pays 10 for a try, 2.5 of which are a quarter if it says so.
+    for pay, most, rate in ((10, None, 0.0), (10, 10.0, 1.0), (2.5, 10.0, 0.25), (2.5, None, 0.0)):
+        assert pass_rate([paid(False, pay, max_reward=most)]) == rate
+    assert pass_rate([paid(True, 10, max_reward=None), paid(False, 10, max_reward=None)]) == 0.5
+    assert pass_rate([paid(True, 10, max_reward=None, graded=True)]) == 1.0
 
 
 def test_a_late_answer_passes_like_an_early_one() -> None:

@@ -195,7 +195,8 @@ def test_what_an_environment_does_not_report_in_every_round_is_empty(infos, task
         runner.step([])
     episode = runner.episode()
     assert (episode.task_rewards, episode.bills) == (task_rewards, bills)
-    assert (episode.max_reward, episode.common, episode.when) == (1.0, False, "always")
+    assert (episode.max_reward, episode.common, episode.when) == (None, False, "always")
+    assert not episode.graded
 
 
 def test_metadata_of_others_says_how_they_pay():
