@@ -7,6 +7,7 @@ cannot learn where silence pays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Protocol
@@ -139,13 +140,15 @@ class Fall:
         self.fallen = False
 
     def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; see `Rule`."""
-        if self._name not in row:
+        """Read one row; one without a finite figure is passed over. See `Rule`."""
+        value = row.get(self._name, math.nan)
+        # A mean with NaN is neither fallen nor back, so each row after it would warn anew.
+        if not math.isfinite(value):
             return None
         if len(self.first) < WINDOW:
-            self.first = [*self.first, row[self._name]]
+            self.first = [*self.first, value]
             return None
-        self.last = [*self.last, row[self._name]][-WINDOW:]
+        self.last = [*self.last, value][-WINDOW:]
         start, mean = fmean(self.first), fmean(self.last)
         # A fall of exactly the least counts, whatever the last bit of a mean.
         least = self._least(start) - 1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
@@ -12,7 +13,7 @@ import pytest
 from laconic import envs
 from laconic.envs.benchmarks.signal import COLORS
 from laconic.envs.task import Task
-from laconic.experiments.session.rule_kinds import Consensus
+from laconic.experiments.session.rule_kinds import Consensus, Fall
 from laconic.experiments.session.rules import Context, Rules
 from laconic.learners.algorithms.collective import Ballots
 from laconic.learners.interfaces import Reply, Request
@@ -215,3 +216,15 @@ def test_what_hurts_is_told_after_a_resumption_as_without() -> None:
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     warnings += [second.observe(10 + i, each) for i, each in enumerate(rows[10:])]
     assert warnings == expected and sum(map(len, expected)) == 4
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_figure_that_is_not_finite_is_no_fall(value: float) -> None:
+    def warned(figures: Sequence[float]) -> list[int]:
+        fall = Fall("train/x", lambda start: 0.1, "{mean} {start}", "{step} {rows} {mean} {start}")
+        return [step for step, x in enumerate(figures) if fall.observe(step, {"train/x": x})]
+
+    assert warned([value] * 20) == warned([0.9] * 5 + [value] + [0.9] * 20) == []
+    # Mean of the last five: 0.8 at the tenth finite figure. It falls once.
+    assert warned([0.9] * 5 + [value] + [0.8] * 20) == [10]
+    assert warned([0.9] * 2 + [value] * 3 + [0.9] * 3 + [0.8, value] * 9) == [16]
