@@ -26,6 +26,8 @@ from laconic.learners.agents.recipes import TEMPLATE
 
 MAX_SECONDS = 2.0
 """Maximum processor time to render a conversation; usual templates take some milliseconds."""
+MAX_TOTAL_SECONDS = 10.0
+"""Maximum processor time of all conversations of a `Budget`."""
 _WALL_SECONDS = 60.0
 """Maximum wall time to render a conversation; long, for busy machines."""
 _START_SECONDS = 300.0
@@ -34,19 +36,45 @@ TODAY = "2026-01-01"
 _PROGRAM = Path(__file__).with_name("render_worker.py")
 
 
+class SlowTemplateError(TemplateError):
+    """A template takes too long, so that rendering more with it would take longer still."""
+
+
+class Budget:
+    """Processor time that is left for the conversations of one tokenizer."""
+
+    def __init__(self) -> None:
+        """Begin with `MAX_TOTAL_SECONDS`."""
+        self._left = MAX_TOTAL_SECONDS
+
+    def spend(self, seconds: float) -> None:
+        """Take off the time of one conversation.
+
+        Raises:
+            SlowTemplateError: nothing is left.
+        """
+        self._left -= seconds
+        if self._left <= 0:
+            raise SlowTemplateError(f"it takes more than {MAX_TOTAL_SECONDS:g} s for a few texts")
+
+
 def render(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Mapping[str, Any]], **settings: Any
+    tokenizer: PreTrainedTokenizerBase,
+    messages: Sequence[Mapping[str, Any]],
+    budget: Budget | None = None,
+    **settings: Any,
 ) -> str:
     """Render a short conversation with the tokenizer's chat template.
 
     Args:
         tokenizer: a tokenizer with a chat template.
         messages: the conversation.
+        budget: time for this conversation and others. None: each has `MAX_SECONDS` of its own.
         **settings: further arguments of the template; `today` is the date that it shows.
 
     Raises:
         TemplateError: the template refuses the conversation or the settings, or does not come to an
-            end.
+            end (`SlowTemplateError` if time ran out).
     """
     today = settings.pop("today", TODAY)
     try:
@@ -65,8 +93,14 @@ def render(
         return str(text)
     # With today's date, prompts would change from day to day, and a resumed run would differ from
     # an uninterrupted one.
-    text, dated = _rendered(json.dumps([template, arguments, today, MAX_SECONDS], default=str))
-    if dated:
+    text, detail, seconds = _rendered(
+        json.dumps([template, arguments, today, MAX_SECONDS], default=str)
+    )
+    if budget is not None:
+        budget.spend(seconds)
+    if text is None:
+        raise TemplateError(detail)
+    if detail:
         warn_once(
             "the chat template of %s shows the date; it is %s in every run, so that prompts stay"
             " the same (agent.sampling.template.today)",
@@ -77,28 +111,28 @@ def render(
 
 
 @lru_cache(maxsize=1024)
-def _rendered(request: str) -> tuple[str, bool]:
-    """Return a rendered text, and whether it shows the date.
+def _rendered(request: str) -> tuple[str | None, Any, float]:
+    """Return a rendered text, whether it shows the date, and its seconds of processor time.
+
+    Where the template refuses, the text is None, and its reason stands second.
 
     Policies of a team have one template, so most requests are repeated.
     """
     with _POOL.lend() as worker:
         try:
-            text, detail = json.loads(worker.ask(request, _WALL_SECONDS))
+            text, detail, seconds = json.loads(worker.ask(request, _WALL_SECONDS))
         except TimeoutError as error:
-            raise TemplateError("it takes too long for a few words") from error
+            raise SlowTemplateError("it takes too long for a few words") from error
         except OSError as error:
-            raise TemplateError(_reason(worker.end())) from error
-    if text is None:
-        raise TemplateError(detail)
-    return text, detail
+            raise _failure(worker.end()) from error
+    return text, detail, seconds
 
 
-def _reason(code: int) -> str:
+def _failure(code: int) -> TemplateError:
     """Return why a process that rendered ended with an exit code."""
     if code == -signal.SIGPROF:
-        return f"it takes more than {MAX_SECONDS:g} s for a few words"
-    return f"the process that rendered it ended with code {code}"
+        return SlowTemplateError(f"it takes more than {MAX_SECONDS:g} s for a few words")
+    return TemplateError(f"the process that rendered it ended with code {code}")
 
 
 def _start() -> HelperProcess:

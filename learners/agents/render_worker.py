@@ -2,7 +2,8 @@
 
 `learners.agents.render` starts it. A request is a JSON list of the template, the arguments of
 `render_jinja_template`, the date that the template sees, and the maximum seconds of processor time.
-An answer is a JSON list: the text and whether it shows the date, or null and the reason.
+An answer is a JSON list: the text and whether it shows the date, or null and the reason; then the
+seconds of processor time that it took.
 
 A template may hold one operation that never returns, such as `10 ** 10 ** 8`. No handler of Python
 runs meanwhile, so the system kills this process.
@@ -51,8 +52,8 @@ def main() -> None:
             answer = [None, f"it does not come to an end ({type(error).__name__})"]
         except Exception as error:  # A template can raise any type of error.
             answer = [None, " ".join(str(error).split())[:1000] or type(error).__name__]
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        answers.write(json.dumps(answer) + "\n")
+        left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
+        answers.write(json.dumps([*answer, seconds - left]) + "\n")
 
 
 class _Clock:

@@ -15,7 +15,8 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from laconic.learners.agents.render import render
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.render import Budget, SlowTemplateError, render
 from laconic.learners.agents.turns import control_words, pattern_of
 
 _THOUGHT = "\ue000thought\ue001"
@@ -97,6 +98,9 @@ def find_markers(tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]
     Args:
         tokenizer: a fast tokenizer.
         settings: further arguments of the template.
+
+    Raises:
+        SettingError: the template takes too long.
     """
     if tokenizer.chat_template is None:
         return None
@@ -123,12 +127,19 @@ class _Probe:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]) -> None:
         self._tokenizer, self._settings = tokenizer, settings
+        self._budget = Budget()
         self.words = control_words(tokenizer)
         self._pattern = pattern_of(self.words)
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> str:
         try:
-            return render(self._tokenizer, messages, **{**self._settings, **more})
+            return render(self._tokenizer, messages, self._budget, **{**self._settings, **more})
+        except SlowTemplateError as error:
+            # Each further conversation, of which there may be hundreds, would take as long.
+            raise SettingError(
+                f"the chat template of this tokenizer refuses a conversation with a thought:"
+                f" {error}; give another one by agent.sampling.template.chat_template"
+            ) from error
         except TemplateError:
             return ""
 

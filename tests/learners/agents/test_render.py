@@ -16,6 +16,7 @@ from laconic.learners.agents import render as rendering
 from laconic.learners.agents.render import MAX_SECONDS, render
 from laconic.learners.agents.render_worker import MAX_CHARACTERS
 from laconic.learners.agents.template import ChatTemplate
+from laconic.learners.agents.thoughts import find_markers
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}x"
 ENDLESS = {
@@ -113,6 +114,41 @@ def test_a_model_whose_template_does_not_end_is_refused(tokenizer, seconds):
     tokenizer.chat_template = ENDLESS["a power"]
     with pytest.raises(SettingError, match="chat template of this tokenizer.*more than 0.25 s"):
         ChatTemplate(tokenizer)
+
+
+WORK = "{% for a in range(2000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"
+
+
+def test_a_template_that_is_slow_with_thoughts_alone_is_refused_at_the_first(tokenizer, seconds):
+    usual = tokenizer.chat_template
+    slow = (
+        "{% if messages[-1].reasoning %}" + ENDLESS["10^15 rounds without a word"] + "{% endif %}"
+    )
+    tokenizer.chat_template = slow + usual
+    began = time.monotonic()
+    with pytest.raises(SettingError, match=r"with a thought: it takes more than 0.25 s") as error:
+        ChatTemplate(tokenizer)
+    assert "\n" not in str(error.value) and time.monotonic() - began < 20
+
+
+def test_all_conversations_of_a_tokenizer_have_one_budget(tokenizer, monkeypatch):
+    count = []
+    once = rendering._rendered.__wrapped__
+    monkeypatch.setattr(rendering, "_rendered", lambda text: count.append(text) or once(text))
+    monkeypatch.setattr(rendering, "MAX_TOTAL_SECONDS", 0.02)
+    # Each takes some 0.1 s of the 2 s that a conversation may take.
+    tokenizer.chat_template = WORK + tokenizer.chat_template
+    with pytest.raises(SettingError, match=r"it takes more than 0.02 s for a few texts"):
+        find_markers(tokenizer, {})
+    assert len(count) == 1
+
+
+def test_a_budget_ends_with_the_last_of_its_time():
+    budget = rendering.Budget()
+    for _ in range(3):
+        budget.spend(3.0)
+    with pytest.raises(TemplateError, match="more than 10 s"):
+        budget.spend(1.0)
 
 
 def test_an_interrupt_ends_the_wait_and_the_process(tokenizer):
