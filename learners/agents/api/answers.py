@@ -31,7 +31,9 @@ _TOO_LONG = re.compile(
 """Wordings of servers for a conversation that is longer than the model's context."""
 _LASTING = re.compile(
     r"\binsufficient[_ ]([a-z]+[_ ])?(quota|balance|credits?|funds)\b"
-    r"|\bexceeded_current_quota\w*|\bbilling_\w+|\bpayment_required\b"
+    r"|\bexceeded_current_quota\w*|\bbilling_(?!rate)\w+|\"billing\"|\bpayment_required\b"
+    r"|\bcredit[_ ]balance\b.{0,20}\b(low|exhausted|negative)\b|\bcredit_balance_\w+"
+    r"|\bout[_ ]of[_ ]credits?\b|\brequires more credits\b|\barrearage\b|\bin arrears\b"
     r"|\b(account|organization|project|key)_\w*(deactivated|disabled|suspended|inactive)\b"
     r"|\b(invalid|expired|revoked)_api_key\b|\bmodel_not_found\b",
     re.IGNORECASE,
@@ -40,6 +42,14 @@ _LASTING = re.compile(
 quota and billing where a limit per minute is meant."""
 _IN_PLACE_OF_TEXT = ("refusal", "tool_calls", "function_call", "audio")
 """Fields of a message with something that the server gives in place of a text."""
+_ENDED = frozenset(
+    ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed")
+)
+"""Finish reasons of a reply that the model itself ended, as servers and gateways spell them."""
+_LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "limit"))
+"""Finish reasons of a reply that the limit of tokens ended."""
+_BEHIND_TEXT = ("content_filter", "tool_calls", "function_call")
+"""Further finish reasons of a text that can be heard: a filter cut it, or a call follows it."""
 _SHOWN_REASON = 40
 """Number of characters of a finish reason that a warning shows."""
 _THOUGHT_FIELDS = ("thinking", "reasoning", "text", "summary")
@@ -55,14 +65,15 @@ class Answer:
     text: str
     """Text of the reply, with `?` for each control character and lone surrogate."""
     stopped: bool = False
-    """True if the token limit or a filter ended the text."""
+    """True if the token limit or a filter ended the text, which is heard up to there."""
     thought: str = ""
     """Text of the thought, if the server separates it from the reply."""
     full: bool = False
     """True if the conversation is longer than the model's context, so there is no text."""
     withheld: str = ""
     """Reason for an empty text that is not the model's choice of silence (`content_filter`,
-    `refusal`, `length`, or any word but `stop`); else empty."""
+    `refusal`, `length`, `error`, or an unknown word); else empty. The text is also taken out where
+    the server broke off for another reason than a limit or a filter."""
     usage: Usage = Usage()
     """Tokens and requests it took, without their price."""
 
@@ -98,27 +109,32 @@ def read(body: bytes, secret: str = "") -> Answer:
         content = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnusableAnswerError(f"no choices[0].message in {excerpt}", usage) from None
-    thought = ""
+    thought = refused = ""
     if isinstance(content, list):
+        refused = "refusal" if any(map(_is_refusal, content)) else ""
         text, thought = _read_parts(content)
-        content = content if text is None else text
+        content = text if text is not None else "" if refused else content
     reason = _clean(reason.strip().lower())[:_SHOWN_REASON] if isinstance(reason, str) else ""
-    withheld = next((name for name in _IN_PLACE_OF_TEXT if message.get(name)), "")
-    # A list of reasons would miss the words of the next server: only `stop` is a choice.
-    withheld = withheld or ("" if reason == "stop" else reason or "no finish reason")
+    replaced = next((name for name in _IN_PLACE_OF_TEXT if message.get(name)), refused)
+    failed = "error" if completion.get("error") or choice.get("error") else ""
+    # A list of failures would miss the words of the next server: unknown ones are none of choice.
+    withheld = failed or replaced or ("" if reason in _ENDED else reason or "no finish reason")
     # A model that only thought may return no content, but then it returns a finish reason.
     if content is None and withheld != "no finish reason":
         content = ""
     if not isinstance(content, str):
         raise UnusableAnswerError(f"no text in choices[0].message of {excerpt}", usage)
     fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
-    thought = thought or next((text for text in fields if isinstance(text, str)), "")
+    thought = thought or next((text for text in fields if isinstance(text, str) and text), "")
     # A thought within the text is no reply yet.
     said = content if thought else find_thought(content)[1]
-    withheld = "" if said.strip() else withheld
+    if said.strip():
+        heard = reason in (*_ENDED, *_LIMITED, *_BEHIND_TEXT, "")
+        withheld = failed or ("" if heard else reason)
+        content = "" if withheld else content
     return Answer(
         _clean(content),
-        stopped=reason == "length" or (reason == "content_filter" and not withheld),
+        stopped=reason in _LIMITED or (reason == "content_filter" and not withheld),
         thought=_clean(thought),
         withheld=withheld,
         usage=replace(usage, withheld=int(bool(withheld))),
@@ -131,9 +147,9 @@ def is_too_long(status: int, body: bytes) -> bool:
     return status in (400, 413, 422) and _TOO_LONG.search(text) is not None
 
 
-def is_lasting(body: bytes) -> bool:
+def is_lasting(status: int, body: bytes) -> bool:
     """Return whether an error lasts, so that repeating the request cannot help."""
-    return _LASTING.search(body.decode("utf-8", "replace")) is not None
+    return status in (402, 403) or _LASTING.search(body.decode("utf-8", "replace")) is not None
 
 
 def show(body: bytes, secret: str) -> str:
@@ -154,6 +170,10 @@ def _read_parts(parts: Sequence[Any]) -> tuple[str | None, str]:
     thoughts = [_part_text(part, ("thinking", "reasoning"), _THOUGHT_FIELDS) for part in parts]
     readable = not parts or any(text is not None for text in (*texts, *thoughts))
     return "".join(filter(None, texts)) if readable else None, "\n".join(filter(None, thoughts))
+
+
+def _is_refusal(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "refusal"
 
 
 def _part_text(part: Any, kinds: Sequence[str], fields: Sequence[str]) -> str | None:

@@ -239,7 +239,7 @@ def _http_client(endpoint: Endpoint) -> Any:
                 )
                 if response.status_code in (400, 422):
                     call.refusal = content.decode("utf-8", "replace")
-                if is_lasting(content):
+                if is_lasting(response.status_code, content):
                     response.headers["x-should-retry"] = "false"
             return response
 

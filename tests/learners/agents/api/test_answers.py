@@ -133,6 +133,16 @@ def test_content_without_any_readable_part_is_no_answer(content):
         ({"content": ""}, "stop", "", False),
         ({"content": ""}, "STOP", "", False),
         ({"content": None, "refusal": None, "tool_calls": []}, "stop", "", False),
+        ({"content": ""}, "end_turn", "", False),
+        ({"content": ""}, "eos_token", "", False),
+        ({"content": [{"type": "refusal", "refusal": "no"}]}, "stop", "refusal", False),
+        (
+            {"content": [{"type": "refusal"}, {"type": "text", "text": ""}]},
+            "stop",
+            "refusal",
+            False,
+        ),
+        ({"content": ""}, "MAX_TOKENS", "max_tokens", True),
         # Only the model ends with `stop`, and only where nothing stands in place of a text.
         ({"content": None}, "length", "length", True),
         ({"content": ""}, ["stop"], "no finish reason", False),
@@ -147,7 +157,6 @@ def test_content_without_any_readable_part_is_no_answer(content):
         ({"content": "", "reasoning_content": "hm"}, "network_error", "network_error", False),
         # A thought that was cut is no reply.
         ({"content": "<think>3 x"}, "length", "length", True),
-        ({"content": "<silence>"}, "error", "", False),
     ],
 )
 def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
@@ -156,6 +165,42 @@ def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
     answer = read(completion(message=message, finish_reason=reason))
     assert (answer.withheld, answer.stopped) == (withheld, stopped)
     assert answer.usage.withheld == bool(withheld)
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "withheld", "stopped"),
+    [
+        ("stop", "Anna has 12", "", False),
+        ("eos", "Anna has 12", "", False),
+        (None, "Anna has 12", "", False),
+        ("length", "Anna has 12", "", True),
+        ("max_tokens", "Anna has 12", "", True),
+        ("MAX_TOKENS", "Anna has 12", "", True),
+        ("error", "", "error", False),
+        ("abort", "", "abort", False),
+        ("RECITATION", "", "recitation", False),
+        ("a_word_of_tomorrow", "", "a_word_of_tomorrow", False),
+    ],
+)
+def test_a_text_at_which_the_server_broke_off_is_no_reply(reason, text, withheld, stopped):
+    answer = read(completion(message={"content": "Anna has 12"}, finish_reason=reason))
+    assert (answer.text, answer.withheld, answer.stopped) == (text, withheld, stopped)
+    assert answer.usage.withheld == bool(withheld)
+
+
+@pytest.mark.parametrize("text", ["", "Anna has"])
+@pytest.mark.parametrize("place", ["completion", "choice"])
+def test_nothing_beside_an_error_is_a_reply(place, text):
+    choice = {"message": {"content": text}, "finish_reason": "stop"}
+    body = {"choices": [choice]}
+    {"completion": body, "choice": choice}[place]["error"] = {"code": 502, "message": "no"}
+    answer = read(json.dumps(body).encode())
+    assert (answer.text, answer.withheld) == ("", "error")
+
+
+def test_a_thought_is_in_the_field_that_holds_a_text():
+    message = {"content": "12", "reasoning_content": "", "reasoning": "3 x 4"}
+    assert read(completion(message=message, finish_reason="stop")).thought == "3 x 4"
 
 
 @pytest.mark.parametrize(
@@ -172,10 +217,22 @@ def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
         # A limit per minute, in the words of one server.
         ('{"error": {"message": "You exceeded your quota, check plan and billing"}}', False),
         ('{"error": {"code": "insufficient_system_resource"}}', False),
+        ('{"error": {"message": "billing_rate per minute"}}', False),
+        ('{"error": {"code": "organization_rate_limited"}}', False),
+        ('{"error": {"type": "billing"}}', True),
+        ('{"error": {"message": "Your credit balance is too low"}}', True),
+        ('{"error": "out of credits"}', True),
+        ('{"error": "This request requires more credits, or fewer max_tokens"}', True),
+        ('{"code": "Arrearage", "message": "Access denied"}', True),
     ],
 )
 def test_errors_that_last_are_told_from_those_that_pass(body, lasting):
-    assert is_lasting(body.encode()) is lasting
+    assert is_lasting(429, body.encode()) is lasting
+
+
+@pytest.mark.parametrize(("status", "lasting"), [(402, True), (403, True), (429, False)])
+def test_some_statuses_last_whatever_their_words(status, lasting):
+    assert is_lasting(status, b"no") is lasting
 
 
 def test_a_long_body_is_shown_in_part():

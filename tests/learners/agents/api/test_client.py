@@ -280,7 +280,9 @@ def test_a_lone_surrogate_is_replaced(fault_server, client):
 
 
 def test_an_error_that_lasts_is_not_repeated(fault_server, client, monkeypatch):
-    monkeypatch.setattr("laconic.learners.agents.api.client.is_lasting", lambda content: True)
+    monkeypatch.setattr(
+        "laconic.learners.agents.api.client.is_lasting", lambda status, content: True
+    )
     fault_server.faults.extend(["429"] * 4)
     with pytest.raises(ServerError, match="was asked once"):
         ask(client())
