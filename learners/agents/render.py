@@ -89,8 +89,8 @@ def render(
     if template == TEMPLATE:
         from transformers.utils.chat_template_utils import render_jinja_template
 
-        shown, _ = render_jinja_template(chat_template=template, **arguments)
-        return str(shown[0])
+        rendered = render_jinja_template(chat_template=template, **arguments)
+        return str(rendered[0][0])
     # With today's date, prompts would change from day to day, and a resumed run would differ from
     # an uninterrupted one.
     text, detail, seconds = _rendered(

@@ -92,13 +92,17 @@ def _equal_beginnings(starts: Sequence[Start], episodes: list[Episode]) -> list[
         ContractError: two of them began differently.
     """
     first: tuple[Start, dict[str, str]] | None = None
+    task = ""
     for start, episode in zip(starts, episodes, strict=True):
         reads = {turn.agent: turn.read for turn in episode.turns if turn.round == 0}
         alike = first is not None and all(
             getattr(first[0], name) == getattr(start, name) for name in ("seed", "task", "topology")
         )
         if first is None or not alike:
-            first = start, reads
+            first, task = (start, reads), episode.task
+        elif episode.task != task:
+            received = f"the tasks {task!r:.80} and {episode.task!r:.80} in infos"
+            raise broken(replay, f"{received} at two resets with seed {start.seed}")
         elif first[1] != reads:
             agent = next(a for a in {**reads, **first[1]} if reads.get(a) != first[1].get(a))
             texts = " and ".join(_differing(first[1].get(agent), reads.get(agent)))

@@ -48,6 +48,12 @@ _CHECKED: WeakValueDictionary[int, Env] = WeakValueDictionary()
 ADVICE = "wrap the environment in one that does (docs/own_environment.md)"
 _TOKEN_KEYS = ("tokens_said", "tokens_read", "tokens_thought")
 """Info keys that count an agent's tokens since the reset."""
+_NUMBERS: Mapping[str, Callable[[float | None], bool]] = {
+    "score": lambda number: number is not None,
+    "solved": lambda number: number in (0.0, 1.0),
+    **dict.fromkeys(_TOKEN_KEYS, lambda number: number is not None and number >= 0),
+}
+"""Info keys that hold a number -> whether a number, None for anything else, may stand there."""
 _LEDGERS = {"reward": "rewards", "task_reward": "task_rewards", "billed": "bills"}
 """Kind of pay -> field of `AgentState` that holds it; the last two are info keys."""
 
@@ -117,7 +123,7 @@ class AgentState:
         """Store an observation and its info.
 
         Raises:
-            ContractError: the observation has no text.
+            ContractError: the observation has no text, or `tokens_left` no number.
         """
         keyed = isinstance(observation, Mapping)
         text = observation.get("text") if keyed else observation
@@ -130,7 +136,12 @@ class AgentState:
             raise _refusal(texts, received, self.agent)
         self.unread.append(str(text))
         tokens_left = observation.get("tokens_left") if keyed else None
-        self.max_tokens = None if tokens_left is None else int(np.ravel(tokens_left)[0])
+        self.max_tokens = None
+        if tokens_left is not None:
+            first = next(iter(np.ravel(tokens_left)), None)
+            if (count := number_of(first)) is None:
+                raise _refusal(texts, f"tokens_left={_short(tokens_left)}", self.agent)
+            self.max_tokens = int(count)
         self.info = drop_none(info)
         self.general = self.general or str(self.info.get("general", ""))
 
@@ -151,6 +162,8 @@ class AgentState:
             if (amount := number_of(value)) is None:
                 received = "no reward, not even 0.0" if value is None else f"{key}={_short(value)}"
                 raise _refusal(contract.rewards, received, self.agent)
+            if key == "billed" and amount < 0:
+                raise _refusal(contract.rewards, f"billed={_short(value)}", self.agent)
             if not left:
                 ledger.append(amount)
             elif len(ledger) == len(self.rewards):
@@ -188,6 +201,8 @@ class EpisodeRunner:
             raise _refusal(contract.reset, describe(returned))
         observations, infos = returned
         self._check_infos(contract.reset, infos)
+        if len(set(environment.agents)) < len(environment.agents):
+            raise _refusal(contract.reset, f"agents {_short(environment.agents)}, some twice")
         self._states = {
             agent: AgentState(agent, speech_space(environment, agent))
             for agent in environment.agents
@@ -281,7 +296,7 @@ class EpisodeRunner:
                     raise _refusal(contract.step, received, agent)
                 if flags[agent]:
                     self._ended.add(agent)
-        for agent in [agent for agent in rewards if agent not in alive]:
+        for agent in (agent for agent in rewards if agent not in alive):
             self._pay_late(agent, rewards[agent], drop_none(infos.get(agent)))
         if joined := [agent for agent in self._environment.agents if agent not in actions]:
             received = f"agents {self._environment.agents} after {list(actions)}"
@@ -295,13 +310,16 @@ class EpisodeRunner:
             # None and a missing info say the same as an empty one.
             if not isinstance(info, Mapping | None):
                 raise _refusal(rule, f"the info {_short(info)}", agent)
+            for key, value in drop_none(info).items():
+                if key in _NUMBERS and not _NUMBERS[key](number_of(value)):
+                    raise _refusal(rule, f"{key}={_short(value)} in an info", agent)
 
     def _pay_late(self, agent: str, reward: Any, info: Mapping[str, Any]) -> None:
         """Add pay for an agent that has left to its last round; refuse pay for a stranger."""
         if agent in self._states and self._states[agent].rewards:
-            if number_of(reward):
+            if reward is not None:
                 self._states[agent].book(reward, info, left=True)
-        elif number_of(reward):
+        elif reward is not None and number_of(reward) != 0:
             raise _refusal(contract.step, f"a reward of {_short(reward)} for no agent", agent)
 
     def episode(self) -> Episode:
