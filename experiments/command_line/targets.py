@@ -100,7 +100,8 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         default of the team or the learner that differs from the composed value.
 
     Raises:
-        SettingError: a group was deleted (`~env`), and no class took its place.
+        SettingError: a group was deleted (`~env`), and no class took its place; or a key has a
+            value that means something at another one.
     """
     expand_settings(cfg)
     _check_groups(cfg, overrides)
@@ -109,6 +110,13 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         raise SettingError(
             "env.free is for laconic.envs.make in Python, because a configuration names every"
             " setting; pass env.reward.price=0, env.information=full and env.topology=complete"
+        )
+    price = OmegaConf.select(cfg, "learner.price")
+    # The built learner refuses it as well, but only after its tasks are made.
+    if "learner.price" in typed and not isinstance(price, DictConfig):
+        raise SettingError(
+            f"learner.price is the schedule of a price, such as learner/price=ramp; got {price!r}."
+            f" The price itself is env.reward.price: set env.reward.price={price}"
         )
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]

@@ -138,7 +138,7 @@ class _Probe:
             # Each further conversation, of which there may be hundreds, would take as long.
             raise SettingError(
                 f"the chat template of this tokenizer refuses a conversation with a thought:"
-                f" {error}; give another one by agent.sampling.template.chat_template"
+                f" {error}; give another one as chat_template in agent.sampling.template"
             ) from error
         except TemplateError:
             return ""

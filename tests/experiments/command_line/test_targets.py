@@ -303,3 +303,10 @@ def test_a_part_is_called_by_its_option_or_by_the_class_in_its_place(
     group, settings, choice, overrides, name
 ):
     assert part_name(group, settings, choice, overrides) == name
+
+
+@pytest.mark.parametrize("price", [5, 0.2])
+def test_a_price_of_a_learner_is_answered_with_the_key_of_the_price(price):
+    cfg = OmegaConf.create({"env": {}, "agent": {}, "learner": {"price": price}})
+    with pytest.raises(SettingError, match=f"set env.reward.price={price}$"):
+        settle(cfg, [f"learner.price={price}"])
