@@ -115,7 +115,7 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     # The built learner refuses it as well, but only after its tasks are made.
     if "learner.price" in typed and not isinstance(price, DictConfig):
         raise SettingError(
-            f"learner.price is the schedule of a price, such as learner/price=ramp; got {price!r}."
+            f"learner.price is the schedule of a price, such as learner/price=fixed; got {price!r}."
             f" The price itself is env.reward.price: set env.reward.price={price}"
         )
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))

@@ -36,6 +36,8 @@ OWN = {
     "learner.collect.samples",
     # The former name of a key, on the page that says so.
     "evaluation.part",
+    # A setting of earlier runs, which the message about them names.
+    "learner.charge_power",
 }
 INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.\w+\.(?=(agent|env)\.)")
 
