@@ -179,7 +179,7 @@ def _price(run: Run) -> Iterator[str]:
     )
     means = {name.removeprefix("eval/"): value for name, value in figures.items()}
     charging, full = charging_of(run.settings), number_of(setting(run.settings, "env.reward.price"))
-    # The row before training has no price; that of the first update is known.
+    # Evaluations have the full price. Before the first update, the part that is charged is known.
     start = full * START_RATE**charging.power
     share = figures.get("train/price", start) / full if full > 0 else 1.0
     yield from filter(None, [price_sentence(means, charging, share)])

@@ -171,7 +171,8 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
 def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """Update the learner and evaluate if due; step 0 is the evaluation before training.
 
-    An evaluation uses the price of its step.
+    An evaluation uses the environment's own price, whatever the learner charges at its step, so
+    that rewards of all evaluations compare.
     """
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
@@ -182,10 +183,6 @@ def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     if step in (0, run.total) or (every and step % every == 0):
         run.doing = "evaluation", time.monotonic()
         evaluation_started = time.perf_counter()
-        # Before training, tokens have the price of the first step.
-        if run.price is not None:
-            first = run.learner.price.at(0, run.price) if step == 0 else 0.0
-            setup.set_price(run.evaluation, row.get("train/price", first))
         sync(run)
         with run.cuttable():
             evaluation = EvaluationRun(

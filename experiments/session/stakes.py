@@ -152,7 +152,7 @@ def price_sentence(figures: Mapping[str, float], charging: Charging, share: floa
     Args:
         figures: metrics of an evaluation, without a prefix, with those of `measure`.
         charging: how the run charges.
-        share: price of the evaluation, as a part of the environment's.
+        share: part of the environment's price that is charged now.
 
     Returns:
         The sentence, and one more where silence would earn more or little is solved; empty if the
@@ -163,19 +163,20 @@ def price_sentence(figures: Mapping[str, float], charging: Charging, share: floa
     tokens, silence = figures.get("tokens_said", 0.0), figures.get("silence_earns", 0.0)
     rate, charge = figures["pass_rate"], figures["agent_charge"]
     whose = "those of all" if charging.shared else "its own"
-    full = f" now and {charge / share:.2f} at the full price" if share not in (0.0, 1.0) else ""
+    full = f" now and {charge:.2f} at the full price" if share != 1.0 else ""
     earns = "and earns"
     if charging.credit in _DIFFERENCES:
         earns = "and earns the part that its words make of"
     rule = f" (learner.credit={charging.credit})" if charging.credit else ""
     line = (
-        f"An episode says {tokens:.0f} tokens: an agent is charged {charge:.2f} for {whose}{full},"
+        f"An episode says {tokens:.0f} tokens: an agent is charged {share * charge:.2f} for"
+        f" {whose}{full},"
         f" {earns} {figures['agent_earns']:.2f}{rule}; a silent team earns {silence:.2f}."
     )
     team, of_all = figures["team_charge"], "The words of all"
-    if charging.power and share > 0:
+    if charging.power:
         # The price that follows from this evaluation, not the guess of the first update.
-        team *= rate**charging.power / share
+        team *= rate**charging.power
         # Where nothing is solved or not, the rate is 1 by definition and says nothing.
         if "accuracy" in figures:
             of_all = f"At a pass rate of {rate:.0%} the words of all"

@@ -1,7 +1,7 @@
-"""Evaluate a trained policy at the token price of its training step.
+"""Evaluate a trained policy at the price of the environment that it was trained in.
 
-A price may change during training, and evaluations within training use the price of their step. A
-later evaluation uses the same price, which it reads from the rows of the run.
+A learner may charge a part of that price at a step; evaluations have the whole one, within a
+training and after it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.foreign import read_config
 from laconic.experiments.session.setup import Environments, set_price
-from laconic.learners import checkpoint
 from laconic.learners.agents.trained import run_folder
 
 _OWN = ("env.reward=", "env.reward.price=", "env.reward.normalizer=")
@@ -29,10 +27,10 @@ def set_training_price(
     The configured price stays if the overrides set it, or the run was in another environment.
     """
     typed = [override.lstrip("+") for override in overrides]
-    step_price = training_price(cfg)
-    if step_price is None or any(override.startswith(_OWN) for override in typed):
+    trained = training_price(cfg)
+    if trained is None or any(override.startswith(_OWN) for override in typed):
         return
-    step, price, tokens = step_price
+    price, tokens = trained
     reward = environments[0].reward
     if tokens is None or tokens == reward.normalizer:
         unit = ""
@@ -41,15 +39,15 @@ def set_training_price(
         unit = f" ({price:g} for {tokens:g} tokens)"
         price *= reward.normalizer / tokens
     set_price(environments, price)
-    print(f"price: {price:g}{unit}, as in training at step {step} (env.reward.price sets another)")
+    print(f"price: {price:g}{unit}, as in the training (env.reward.price sets another)")
 
 
-def training_price(cfg: DictConfig) -> tuple[int, float, float | None] | None:
-    """Return the training step of the evaluated policy, its price, and the tokens that it buys.
+def training_price(cfg: DictConfig) -> tuple[float, float | None] | None:
+    """Return the price of the environment of the evaluated policy's run, and its tokens.
 
     None if unknown; the tokens alone are None for a run whose configuration does not say them.
 
-    `agent.model` may be a run folder, with `agent.step`, or the `policy/` folder of a run.
+    `agent.model` may be a run folder, or the `policy/` folder of a run.
     """
     model = OmegaConf.select(cfg, "agent.model")
     if not isinstance(model, str):
@@ -59,19 +57,7 @@ def training_price(cfg: DictConfig) -> tuple[int, float, float | None] | None:
     if run is None or (run != folder and "policy" not in (folder.name, folder.parent.name)):
         return None
     env = read_config(run).get("env") or {}
-    name, tokens = env.get("name"), (env.get("reward") or {}).get("normalizer")
-    if name is None or name != cfg.env.get("name"):
+    name, reward = env.get("name"), env.get("reward") or {}
+    if name is None or name != cfg.env.get("name") or reward.get("price") is None:
         return None
-    step = _step(run, folder, OmegaConf.select(cfg, "agent.step"))
-    rows = read_rows(RunFolder(run).metrics)
-    prices = {row["step"]: row["train/price"] for row in rows if "train/price" in row}
-    steps = [priced for priced in prices if step is None or priced <= step]
-    return (max(steps), float(prices[max(steps)]), tokens) if steps else None
-
-
-def _step(run: Path, folder: Path, step: int | None) -> int | None:
-    """Return the step of the weights; None for the last."""
-    if step is not None or folder != run:
-        return step
-    newest = checkpoint.latest(run / "checkpoints")
-    return None if newest is None else int(newest.name.removeprefix("step_")[:8])
+    return float(reward["price"]), reward.get("normalizer")

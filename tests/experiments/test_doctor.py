@@ -143,15 +143,15 @@ def test_a_price_that_the_pass_rate_cannot_pay_is_told_by_the_evaluations(make, 
 
 def test_what_an_episode_costs_is_among_the_figures(make, capsys) -> None:
     folder = make()
-    stakes = {"pass_rate": 0.8, "agent_charge": 0.32, "team_charge": 0.64, "agent_earns": 0.8}
+    stakes = {"pass_rate": 0.8, "agent_charge": 1.28, "team_charge": 2.56, "agent_earns": 0.8}
     figures = {**stakes, "accuracy": 0.8, "billed": 1.0, "task_reward": 0.8, "tokens_said": 50.0}
     start = {"eval/agent_charge": 0.9, "eval/silence_earns": 0.25}
     rows = [{"step": 0, **start}, *({"step": step, **HEALTHY} for step in range(1, 12))]
     rows += [{"step": 12, **HEALTHY, **{f"eval/{name}": x for name, x in figures.items()}}]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     _, text = examine(folder, capsys)
-    # A quarter of the price is in force, at which the words of all cost 0.64: 2.56 in full, and
-    # 1.6384 at the square of 0.8. They bring 0.8 - 0.25 = 0.55, and 50 x 0.55 / 1.6384 = 16.8.
+    # A quarter of the price is in force. The words of all cost 2.56 in full, and 1.6384 at the
+    # square of 0.8. They bring 0.8 - 0.25 = 0.55, and 50 x 0.55 / 1.6384 = 16.8.
     assert "  An episode says 50 tokens: an agent is charged 0.32 for its own now and 1.28" in text
     assert "earns 0.25. At a pass rate of 80% the words of all are charged 1.64" in text
     assert "until 17 tokens are enough" in text

@@ -50,7 +50,7 @@ def sentence(
 @pytest.mark.parametrize(
     ("charging", "said"),
     [
-        # Bills of 0.4 are 0.2 an agent, at a quarter of the price.
+        # Bills of 1.6 are 0.8 an agent, of which a quarter is charged.
         (Charging("own", 2.0), "is charged 0.20 for its own now and 0.80 at the full price, and"),
         (Charging("rank", 2.0), "is charged 0.20 for its own now and 0.80 at the full price, and"),
         (Charging("team", 2.0), "is charged 0.40 for those of all now and 1.60 at the full price"),
@@ -62,7 +62,7 @@ def sentence(
 )
 def test_an_agent_compares_what_its_credit_charges(charging, said) -> None:
     charge = "team" if charging.team else "own"
-    pair = [episode(solved, charge=charge) for solved in (True, False)]
+    pair = [episode(solved, (1.2, 0.4), charge=charge) for solved in (True, False)]
     line = sentence(charging, *pair, share=0.25)
     assert line.startswith("An episode says 40 tokens: an agent ") and said in line
     # Half of the episodes are solved: 0.5 ** 2 of 1.6 is less than they earn, half of it is more.
@@ -91,9 +91,9 @@ def test_the_bills_of_all_can_exceed_what_the_team_earns_though_those_of_one_do_
 
 
 def test_a_price_that_follows_is_judged_at_the_pass_rate_that_was_seen() -> None:
-    # Four fifths are solved, and the bills of a quarter of the price are 0.4: 0.64 x 1.6 = 1.024.
+    # Four fifths are solved, and the bills at the full price are 1.6: 0.64 x 1.6 = 1.024.
     # They bring 0.8, so 40 x 0.8 / 1.024 = 31.25 tokens pay.
-    five = [episode(solved) for solved in (True, True, True, True, False)]
+    five = [episode(solved, (1.2, 0.4)) for solved in (True, True, True, True, False)]
     line = sentence(Charging("own", 2.0), *five, share=0.25)
     assert line.endswith(
         "At a pass rate of 80% the words of all are charged 1.02, so silence would earn more until"
