@@ -37,7 +37,10 @@ LEARNER = {
     "price_advantage",
 }
 STAKES = ("pass_rate", "agent_charge", "agent_earns", "team_charge")
-SAID = ("tokens_said/solver", "tokens_said/helper", "facts_told", "stated", "strict")
+SAID = (
+    *("tokens_said/solver", "tokens_said/helper", "tokens_spent"),
+    *("facts_told", "stated", "strict"),
+)
 GROUPS = ("reply_tokens", "entropy")
 SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
 BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
