@@ -35,6 +35,7 @@ LEARNER = {
     "groups_without_contrast",
     "task_advantage",
     "price_advantage",
+    "silence_balance",
 }
 STAKES = ("pass_rate", "agent_charge", "agent_earns", "team_charge")
 SAID = (
