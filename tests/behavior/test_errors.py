@@ -73,7 +73,7 @@ VALUES = [
     (["env.source=/nowhere/gsm8k"], ["env.source: /nowhere/gsm8k: no such file or folder"]),
     (["env.generator.level=9"], ["level", "9"]),
     (["+env.generator.levels=1"], ["'levels'", "Did you mean 'level'?"]),
-    (["+env.round=1"], ["'round'", "Did you mean 'rounds'?"]),
+    (["+env.round=1"], ["'round'", "Write budget={'round': 1}"]),
     (["env.budget.message=0"], ["budget.message", "at least 1; got 0"]),
     pytest.param(["env.budget.episode=0"], ["budget.episode", "at least 1; got 0"], marks=AGAIN),
     pytest.param(["env.budget.message=few"], ["budget.message", "got 'few'"], marks=AGAIN),

@@ -130,10 +130,11 @@ def test_the_version_is_that_of_our_distribution() -> None:
         if path.suffix == ".py"
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] in ("version", "distribution", "requires")
+        and ast.unparse(node.func).rpartition(".")[2]
+        in ("version", "distribution", "distributions", "requires")
         and "'laconic" in ast.unparse(node)
     ]
-    assert asked == [("surroundings.py", "distribution('laconic')")]
+    assert asked == [("surroundings.py", "distributions(name='laconic')")]
 
 
 def test_the_command_is_found_under_the_name_of_the_distribution() -> None:

@@ -38,6 +38,8 @@ OWN = {
     "evaluation.part",
     # A setting of earlier runs, which the message about them names.
     "learner.charge_power",
+    # A part of a mapping of arguments.
+    "agent.sampling.template.chat_template",
 }
 INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.\w+\.(?=(agent|env)\.)")
 

@@ -13,6 +13,12 @@ from laconic.experiments.command_line.resuming import command, flags_of, quoted,
 from laconic.learners.commands import repeat_flags
 
 
+@pytest.fixture(autouse=True)
+def no_flags():
+    """Forget the flags of a program that ran in this process before."""
+    repeat_flags([])
+
+
 @pytest.fixture
 def folder(tmp_path):
     """Make a run folder of these overrides, as Hydra leaves one."""

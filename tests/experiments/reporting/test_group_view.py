@@ -109,13 +109,13 @@ def test_the_page_shows_figures_and_tokens_as_text_and_without_styles_of_their_o
     page = Reader(text)
     assert "One group side by side" in page.text and "<script>x</script>" in page.text
     assert page.tags.count("script") == 1 and "style=" not in text
-    # X = 1 - 0.5 x 0.4 and A = 0.8 - 0.1; see tests/experiments/run_folder/test_group_log.py.
-    for number in ("1.000", "0.400", "0.800", "0.700", "-0.700"):
+    # X = 1 - 0.4 and A = 0.6 + 0.3; see tests/experiments/run_folder/test_group_log.py.
+    for number in ("1.000", "0.400", "0.600", "0.900", "-0.900"):
         assert f"<td>{number}</td>" in text
     # 10 and 30 tokens, and the colors of the legends: 5 + 7 + 7 + 2.
     assert text.count('class="tok ') == 10 + 30 + 21
     # The log-ratio is 0.1 up to rounding, and the probability exp(-0.12).
-    assert 'title="log p -0.12, ratio 1.105, A +0.700, learned from"' in text
+    assert 'title="log p -0.12, ratio 1.105, A +0.900, learned from"' in text
 
 
 def test_a_run_without_groups_has_no_such_part(run, report) -> None:

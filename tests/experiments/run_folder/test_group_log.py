@@ -20,11 +20,11 @@ def test_a_group_with_contrast_is_written_in_the_first_update_and_every_tenth(tm
         log_group(folder, learner(*groups), groups, step)
     rows = read_rows(folder.groups)
     assert [row["step"] for row in rows] == [1, 10, 20, 30]
-    # X = 1 - 0.5 x 0.4 and 0 - 0.5 x 1.2, around 0.1.
+    # X = 1 - 0.4 and 0 - 1.2, around -0.3.
     first, second = rows[0]["sequences"]
-    assert [first[key] for key in ("task", "cost", "factor", "value")] == [1.0, 0.4, 0.5, 0.8]
-    assert (first["center"], first["scale"], first["advantage"]) == pytest.approx((0.1, 1.0, 0.7))
-    assert second["advantage"] == pytest.approx(-0.7)
+    assert [first[key] for key in ("task", "cost", "value")] == [1.0, 0.4, 0.6]
+    assert (first["center"], first["scale"], first["advantage"]) == pytest.approx((-0.3, 1.0, 0.9))
+    assert second["advantage"] == pytest.approx(-0.9)
     turn = rows[0]["episodes"][0]["turns"][0]
     assert (turn["reply_ids"], turn["logprobs"]) == ([2] * 10, [-0.123457] * 10)
     # -0.123456789 + 0.1.

@@ -33,6 +33,7 @@ def test_a_job_of_a_sweep_has_a_command_of_its_own(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["laconic", "-m", "seed=0,1", "hydra.sweep.dir=x"])
     job = {"mode": RunMode.MULTIRUN, "job": {"config_name": "measure_speed"}}
     job["overrides"] = {"task": ["seed=1", "agent.model='a b'"]}
+    job["runtime"] = {"cwd": "/", "config_sources": []}
     monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
     monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create(job))
     words = shlex.split(provenance.describe_process()["command"])

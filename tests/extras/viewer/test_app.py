@@ -114,7 +114,7 @@ def test_a_training_group_is_a_tab_whose_colors_change_with_the_same_key(use, fo
         for part in ("update 10, task t: 2 episodes", "log-probability", "episode 1: not solved"):
             assert part in first
         # T, C, X and A of the first episode.
-        assert "1.00  0.40  0.80   0.70" in first
+        assert "1.00  0.40  0.60   0.90" in first
         await pilot.press("g")
         assert app.coloring == "ratio" and "about 1" in drawn(app)
         await pilot.press("g", "g", "g")
