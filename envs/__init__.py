@@ -244,7 +244,7 @@ def _checked(
     records = {"budget": Budget, "reward": Reward, "channel": Channel, "fault": Fault}
     for name in settings.keys() - accepted:
         owners = [key for key, each in records.items() if name in signature(each).parameters]
-        if owners and accepted.issuperset(owners[:1]):
+        if owners and owners[0] in accepted:
             typed = {name: settings[name]}
             raise UnknownNameError(
                 "setting of an environment", name, accepted, f"{owners[0]}={typed}"

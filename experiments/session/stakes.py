@@ -170,8 +170,8 @@ def price_sentence(figures: Mapping[str, float], charging: Charging, share: floa
     rule = f" (learner.credit={charging.credit})" if charging.credit else ""
     line = (
         f"An episode says {tokens:.0f} tokens: an agent is charged {share * charge:.2f} for"
-        f" {whose}{full},"
-        f" {earns} {figures['agent_earns']:.2f}{rule}; a silent team earns {silence:.2f}."
+        f" {whose}{full}, {earns} {figures['agent_earns']:.2f}{rule}; a silent team earns"
+        f" {silence:.2f}."
     )
     team, of_all = figures["team_charge"], "The words of all"
     if charging.power:

@@ -14,8 +14,8 @@ updates, of which the past weighs `SMOOTHING`:
 
 The totals run because a cap by those of one update is one-sided under noise: an update in which
 silence does worse by chance is scaled down, one in which it does better by chance is not, so
-silence drifts upwards where it earns nothing. On signal informed speech fell from .80 to .52 in 22
-updates under such a cap, and stays at .81 to .88 under running totals.
+silence drifts upwards where it earns nothing. On signal (seed 3 alone) informed speech fell from
+.80 to .52 in 22 updates under such a cap, and stays at .81 to .88 under running totals.
 
 This bounds the total advantage of silence from below over some ten updates; its probability can
 still fall in each. Positive advantages of silence are never scaled down: collapse is left to the
