@@ -164,7 +164,7 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
     }
-    share = run.learner.price.at(0, run.price) / run.price if run.price else 1.0
+    share = run.learner.price.share(0)
     return price_sentence(figures, charging_of(run.cfg), share)
 
 
@@ -271,7 +271,7 @@ def sync(run: run_state.TrainingRun) -> None:
 
 
 def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
-    """Play the groups of a step at its price; ahead of time only those of this process.
+    """Play the groups of a step, charged at its price; ahead of time only those of this process.
 
     Returns:
         The price, None if tokens have none, and the groups.
@@ -282,11 +282,10 @@ def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, li
         rollouts = run.engine.max_staleness + 1
         size = len(environments) // rollouts
         environments = environments[size * (step % rollouts) :][:size]
-    price = None if run.price is None else run.learner.price.at(step - 1, run.price)
-    if price is not None:
-        setup.set_price(environments, price)
+    share = run.learner.price.share(step - 1)
+    price = None if run.price is None else share * run.price
     keys = setup.task_keys(environments[0])
-    starts = setup.draw_starts(keys, settings.tasks_per_step, seed, step)
+    starts = setup.draw_starts(keys, settings.tasks_per_step, seed, step, share)
     play = partial(run.collect, environments, run.policies)
     members, step_seed = settings.group_size, setup.sampling_seed(seed, step, run.processes.rank)
     if run.processes.count == 1:

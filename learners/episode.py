@@ -24,7 +24,7 @@ class Parts(NamedTuple):
     task: float
     """Task reward."""
     cost: float
-    """Cost of words at the full price."""
+    """Cost of words, at the part of the price that the update charges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,8 @@ class Episode:
     """Text that the environment showed each agent after its last turn; empty for nothing."""
     topology: Graph = ()
     """Graph that its start set; empty for the topology of the environment."""
+    price_share: float = 1.0
+    """Part of its bills that a learner charges (`learners.prices`)."""
 
     @property
     def cut_short(self) -> bool:

@@ -297,7 +297,8 @@ def _task_reward(episode: Episode) -> float | None:
 
 
 def _billed(episode: Episode) -> float | None:
-    return sum(map(sum, episode.bills.values())) if episode.bills else None
+    bills = episode.bills.values()
+    return episode.price_share * sum(map(sum, bills)) if bills else None
 
 
 def _tokens(counted: Mapping[str, int]) -> int | None:

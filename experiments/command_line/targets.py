@@ -259,10 +259,10 @@ def check_learner(learner: Any, target: str) -> None:
             " without `update` (docs/own_environment.md)"
         )
     price = getattr(learner, "price", None)
-    scheduled = all(callable(getattr(price, name, None)) for name in ("at", "observe"))
+    scheduled = all(callable(getattr(price, name, None)) for name in ("share", "observe"))
     if hasattr(learner, "price") and not scheduled:
         raise SettingError(
-            "the price of a learner must be a schedule with `at` and `observe`"
+            "the price of a learner must be a schedule with `share` and `observe`"
             f" (laconic.learners.prices.schedule.Price); that of {target} is"
             f" {_with_article(price)}. Give it another name if it is something else"
         )

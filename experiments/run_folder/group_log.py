@@ -146,7 +146,10 @@ def _episode(
         "score": episode.score,
         "answer": episode.answer,
         "task_rewards": {agent: list(x) for agent, x in episode.task_rewards.items()},
-        "bills": {agent: list(x) for agent, x in episode.bills.items()},
+        "bills": {
+            agent: [episode.price_share * bill for bill in bills]
+            for agent, bills in episode.bills.items()
+        },
         "turns": [
             {
                 **_turn(turn, tokenizers.get(turn.agent)),

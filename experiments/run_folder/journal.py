@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from laconic.envs.errors import SettingError
@@ -72,7 +72,7 @@ class Journal:
         start = self._starts[place]
         recorded = self._replies.get(place, {})
         replies = {turn: _reply_to(key, reply) for turn, (key, reply) in recorded.items()}
-        return Start(start.seed, start.task, {**start.replies, **replies})
+        return replace(start, replies={**start.replies, **replies})
 
     def keep_reply(self, place: int, round: int, request: Request, reply: Reply) -> None:
         """Record a reply of a server."""

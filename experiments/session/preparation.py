@@ -102,18 +102,24 @@ def check_ahead(run: TrainingRun) -> None:
 
 
 def check_price(run: TrainingRun) -> None:
-    """Refuse a price that aims at something for an environment without a price.
+    """Refuse a price that aims at something in an environment whose words are free.
 
     A part of no price is none, so the default suits every environment.
 
     Raises:
-        SettingError: the learner has such a price, and the environment has no price.
+        SettingError: the learner has such a price, and the environment has none or 0.
     """
     schedule = run.learner.price
-    if run.price is None and not isinstance(schedule, Fixed | PassRate):
-        kind = type(run.environments[0]).__name__
+    if run.price or isinstance(schedule, Fixed | PassRate):
+        return
+    if run.price == 0:
         raise SettingError(
-            f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
-            f" but {kind} has none: give it `reward`, a frozen dataclass with `price`"
-            " (docs/own_environment.md), or choose learner/price=fixed"
+            f"learner.price ({type(schedule).__name__}) moves in parts of the environment's price,"
+            " so env.reward.price must be above 0; got 0"
         )
+    kind = type(run.environments[0]).__name__
+    raise SettingError(
+        f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
+        f" but {kind} has none: give it `reward`, a frozen dataclass with `price`"
+        " (docs/own_environment.md), or choose learner/price=fixed"
+    )

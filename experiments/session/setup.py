@@ -265,7 +265,9 @@ def print_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
         print(f"conditions: {words}")
 
 
-def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
+def draw_starts(
+    keys: tuple[str, ...], count: int, seed: int, step: int, price_share: float = 1.0
+) -> list[Start]:
     """Draw the starts of one training step, which depend on the run's seed and the step only.
 
     Tasks are drawn without replacement; without keys the environment draws them itself.
@@ -276,14 +278,17 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
     generator = np.random.default_rng((seed, step))
     seeds = [int(each) for each in generator.integers(2**31, size=count)]
     if not keys:
-        return [Start(each) for each in seeds]
+        return [Start(each, price_share=price_share) for each in seeds]
     if count > len(keys):
         raise SettingError(
             f"train.tasks_per_step={count} is more than the {len(keys)} tasks of the source;"
             " lower it, or raise env.tasks"
         )
     chosen = generator.choice(len(keys), size=count, replace=False)
-    return [Start(each, keys[index]) for each, index in zip(seeds, chosen, strict=True)]
+    return [
+        Start(each, keys[index], price_share=price_share)
+        for each, index in zip(seeds, chosen, strict=True)
+    ]
 
 
 def sampling_seed(seed: int, step: int, rank: int = 0) -> int:

@@ -51,6 +51,7 @@ def replay_groups(
     max_tokens: int,
     correct: bool = False,
     strange_tasks: bool = True,
+    price_share: float = 1.0,
 ) -> list[Group | None]:
     """Replay shared groups and compute the log-probabilities of their messages.
 
@@ -69,15 +70,17 @@ def replay_groups(
             a message is truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its
             tokens.
         strange_tasks: whether to take unknown tasks, with the answers of their authors.
+        price_share: part of the price of words that this run charges.
 
     Returns:
         For each shared group the group as replayed here; None if it does not fit.
     """
     limits = {"max_tokens": max_tokens, "correct": correct}
-    played = []
+    played, players = [], (environments, policies)
     for shared in groups:
         task = _playable(shared, environments[0], max_tokens, strange_tasks)
-        played.append([] if task is None else _played(environments, policies, shared, task, limits))
+        fitting = [] if task is None else _played(*players, shared, task, price_share, limits)
+        played.append(fitting)
     flat = [pair for pairs in played for pair in pairs]
     scored = iter(_counted(flat, policies, max_tokens, correct))
     groups_here = (tuple(islice(scored, len(pairs))) for pairs in played)
@@ -97,6 +100,7 @@ def _played(
     policies: Mapping[str, Policy],
     shared: SharedGroup,
     task: Task,
+    price_share: float,
     limits: Mapping[str, Any],
 ) -> list[Pair]:
     """Replay the episodes of a group; empty if one of them does not fit."""
@@ -106,7 +110,8 @@ def _played(
     mute = dict.fromkeys(agents, SilentPolicy())
     try:
         starts = [
-            Start(shared.seed, task, _replies(episode, policies)) for episode in shared.episodes
+            Start(shared.seed, task, _replies(episode, policies), price_share=price_share)
+            for episode in shared.episodes
         ]
         # For most groups that do not fit, the first episode already shows it.
         for part in (slice(1), slice(1, None)):

@@ -123,7 +123,8 @@ class Swarm(Collector):
             ("damaged_files", "unfit_groups", "level_groups", "published_groups"), 0.0
         )
         count = len(starts) * self.foreign // (self.own + self.foreign)
-        foreign = self._take(environments, policies, count, np.random.default_rng((seed, 2)))
+        generator, share_now = np.random.default_rng((seed, 2)), starts[0].price_share
+        foreign = self._take(environments, policies, count, generator, share_now)
         starts = starts[: len(starts) - len(foreign)]
         own = collect(environments, policies, starts, group_size, seed=seed)
         for index, (start, group) in enumerate(zip(starts, own, strict=True)):
@@ -149,6 +150,7 @@ class Swarm(Collector):
         policies: Mapping[str, Policy],
         limit: int,
         generator: np.random.Generator,
+        price_share: float,
     ) -> list[Group]:
         """Draw groups of other nodes that have contrast here, uniformly, up to a number."""
         groups: list[Group] = []
@@ -164,6 +166,7 @@ class Swarm(Collector):
                 max_tokens=self.microbatch_tokens,
                 correct=self.correct,
                 strange_tasks=self.strange_tasks,
+                price_share=price_share,
             )
             fitting = [group for group in replayed if group is not None]
             contrasting = [group for group in fitting if has_contrast(group, credit(self.credit))]

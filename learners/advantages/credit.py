@@ -2,7 +2,8 @@
 
 A credit splits an agent's pay into two numbers per round, in reward units: the task part T and the
 cost C of its words at price / normalizer. It never mixes them, so one token costs the same under
-every credit. The learner compares X = T - C, at the price of the update (`learners.prices`).
+every credit. The learner compares X = T - C. C counts the part of the bills that the price schedule
+charges in this update (`Episode.price_share`).
 
     credit            T                                        C
     own               own task reward                          own bill (charge=team: all bills)
@@ -260,10 +261,11 @@ def _success(episode: Episode) -> float:
 
 
 def _payable_bills(episode: Episode) -> Mapping[str, Rounds]:
-    """Return the bills of each agent, (rounds,); 0 where only solved episodes pay and it failed."""
-    if episode.when == "solved" and not episode.solved:
-        return {agent: _zeros(bills) for agent, bills in episode.bills.items()}
-    return episode.bills
+    """Return what each agent pays, (rounds,); 0 where only solved episodes pay and it failed."""
+    share = 0.0 if episode.when == "solved" and not episode.solved else episode.price_share
+    return {
+        agent: tuple(share * bill for bill in rounds) for agent, rounds in episode.bills.items()
+    }
 
 
 def _sum_by_round(rows: Sequence[Rounds]) -> Rounds:

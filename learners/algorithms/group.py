@@ -20,9 +20,8 @@ from typing import Any, Literal, TypeGuard
 from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.balance import SilenceBalance
 from laconic.learners.advantages.credit import credit as credit_named
-from laconic.learners.advantages.group import Advantages, Estimator
+from laconic.learners.advantages.group import Advantages, Estimator, SilenceBalance
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.base import Learner, Resumable
@@ -218,7 +217,7 @@ class GroupLearner(PolicyLearner):
             whiten: whether the advantages of an update get mean 0 and variance 1 over its tokens.
             balance_silence: whether the total negative advantage of silent sequences is capped at
                 the total positive one, in updates in which something is charged
-                (`learners.advantages.balance`).
+                (`learners.advantages.group.SilenceBalance`).
             unit: unit of a sequence, `episode` or `reply`.
             sharing: `separate` for a method of several agents with a policy each; other values and
                 None ask for nothing.
@@ -266,7 +265,12 @@ class GroupLearner(PolicyLearner):
         factors: list[float] = []
         self.compared = []
         # Free words have no savings against which to weigh the losses of silence.
-        balance = self._balance if any_charged(groups) else None
+        charged = any(
+            episode.price_share and any(map(any, episode.bills.values()))
+            for group in groups
+            for episode in group.episodes
+        )
+        balance = self._balance if charged else None
         for trainer in self._trainers:
             by_group = [self.sequences(group, trainer.agents) for group in groups]
             scale = self._advantages.update_scale(
@@ -326,17 +330,6 @@ class GroupLearner(PolicyLearner):
     def _memory(self) -> Mapping[str, Resumable]:
         silence = {} if self._balance is None else {"silence": self._balance}
         return {"advantages": self._advantages, **silence}
-
-
-def any_charged(groups: Sequence[Group]) -> bool:
-    """Return whether any agent has a bill above 0."""
-    return any(
-        bill > 0
-        for group in groups
-        for episode in group.episodes
-        for bills in episode.bills.values()
-        for bill in bills
-    )
 
 
 def comparison_metrics(

@@ -22,12 +22,11 @@ class Price(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def at(self, step: int, price: float) -> float:
-        """Return the price to set in the environment for a step.
+    def share(self, step: int) -> float:
+        """Return the part of the environment's price that a step charges, at least 0.
 
         Args:
             step: training step, from 0.
-            price: the environment's own price, reward units per normalizer.
         """
 
     def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
@@ -45,9 +44,9 @@ class Price(ABC):
 class Fixed(Price):
     """Price of the environment from the first step on."""
 
-    def at(self, step: int, price: float) -> float:
-        """Return `price` itself; see `Price`."""
-        return price
+    def share(self, step: int) -> float:
+        """Return 1; see `Price`."""
+        return 1.0
 
 
 START_RATE = 0.5
@@ -62,7 +61,7 @@ class PassRate(Price):
     With smoothing s, power k and the pass rate q of update n:
 
         rate = q of update 1, then s * rate + (1 - s) * q
-        price of update n + 1 = price * rate ** k          price of update 1 = price * 0.5 ** k
+        share of update n + 1 = rate ** k          share of update 1 = 0.5 ** k
 
     The rate is that of earlier updates, so what an episode is charged depends neither on its own
     outcome nor on those of its group. A factor of the group's own pass rate charged most in the
@@ -81,10 +80,10 @@ class PassRate(Price):
         number("learner.price.power", self.power, above=0)
         number("learner.price.smoothing", self.smoothing, lowest=0, below=1)
 
-    def at(self, step: int, price: float) -> float:
-        """Return price * rate ** power, with a rate of one half before the first update."""
+    def share(self, step: int) -> float:
+        """Return rate ** power, with a rate of one half before the first update."""
         rate = START_RATE if self._rate is None else self._rate
-        return float(price * rate**self.power)
+        return float(rate**self.power)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
         """Take in the pass rate of the update's episodes.

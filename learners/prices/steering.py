@@ -7,7 +7,7 @@ multiplier: Stooke et al., "Responsive Safety in Reinforcement Learning by PID L
 arXiv 2007.03964):
 
     level = clip(level + integral_gain * error, 0, max_price)
-    price = environment's price * clip(level + proportional_gain * error, 0, max_price)
+    share of the environment's price = clip(level + proportional_gain * error, 0, max_price)
 
 The error is measured on the sampled episodes of a training step, and smoothed, because a step has
 few tasks.
@@ -55,19 +55,10 @@ class LagrangePrice(Price):
     def error(self, measured: float) -> float:
         """Return the distance to the constraint: above 0 tokens are too cheap, below too dear."""
 
-    def at(self, step: int, price: float) -> float:
-        """Return the price of a step, from 0 to `max_price * price`; 0 at first.
-
-        Raises:
-            SettingError: the environment's price is 0.
-        """
-        if not price > 0:
-            raise SettingError(
-                f"learner.price moves in parts of the environment's price, so"
-                f" env.reward.price must be above 0; got {price!r}"
-            )
+    def share(self, step: int) -> float:
+        """Return the part of the price that a step charges, from 0 to `max_price`; 0 at first."""
         now = 0.0 if self._measured is None else self.error(self._measured)
-        return price * self._bounded(self._level + self.proportional_gain * now)
+        return self._bounded(self._level + self.proportional_gain * now)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
         """Take in the metrics of a step's episodes.

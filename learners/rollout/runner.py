@@ -77,6 +77,9 @@ class Start:
     environment, or 1,000."""
     topology: Graph = ()
     """Who hears whom in this episode; empty for the topology of the environment."""
+    price_share: float = 1.0
+    """Part of the environment's price that its update charges (`learners.prices`). A collector that
+    plays further episodes passes it on to them."""
 
 
 class Listener:
@@ -357,6 +360,7 @@ class EpisodeRunner:
             charge=str(self._metadata.get("charge", "own")),
             unread={a: "\n".join(filter(None, s.unread)) for a, s in states.items()},
             topology=self._start.topology,
+            price_share=self._start.price_share,
             **counts,
         )
 

@@ -31,8 +31,11 @@ SOME_DRAWS = 2
 """Draws of a long world that is played several times to measure a credit."""
 
 
-def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
-    """Play two scripted episodes of one task at a price per 10 tokens, measured for a credit."""
+def played(name: str, settings: dict, price: float, kind: str, share: float = 1.0) -> list[Episode]:
+    """Play two scripted episodes of one task at a price per 10 tokens, measured for a credit.
+
+    An update charges the share of that price.
+    """
     reward = {**settings["reward"], "price": price, "normalizer": 10.0}
     reward["read_price"] = price * reward.pop("read_share")
     arguments = {**settings, "reward": Reward(**reward)}
@@ -42,7 +45,7 @@ def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
     script = "oracle" if settings.get("addressing") == "names" else script
     policies = ScriptedTeam(script).policies(environments[0])
     collect = collector_for(Independent(), kind, "episode")
-    (group,) = collect(environments, policies, [Start(5, None)], 2, seed=1)
+    (group,) = collect(environments, policies, [Start(5, price_share=share)], 2, seed=1)
     return list(group.episodes)
 
 
@@ -87,6 +90,18 @@ def test_twice_the_price_doubles_the_cost_and_leaves_the_task_reward(name, kind)
                 assert twice.cost[agent] == pytest.approx(2 * cost, abs=1e-9)
                 total_cost += np.abs(cost).sum()
     assert total_cost > 0
+
+
+@pytest.mark.parametrize("kind", CREDITS)
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_share_of_the_price_is_charged_like_a_lower_price(name, kind):
+    settings = drawn(name, np.random.default_rng(3))
+    at_share = played(name, settings, 1.0, kind, 0.25)
+    for part, cheap in zip(at_share, played(name, settings, 0.25, kind), strict=True):
+        charged, expected = credit(kind)(part), credit(kind)(cheap)
+        for agent, cost in expected.cost.items():
+            assert charged.task[agent] == pytest.approx(expected.task[agent], abs=1e-9)
+            assert charged.cost[agent] == pytest.approx(cost, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", WORLDS)

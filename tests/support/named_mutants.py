@@ -135,15 +135,15 @@ MUTANTS = (
     ),
     NamedMutant(
         "the totals of silence run over updates",
-        "learners/advantages/balance.py",
+        "learners/advantages/group.py",
         "SMOOTHING * past[0] + (1 - SMOOTHING) * better",
         "better",
-        "tests/learners/advantages/test_balance.py",
+        "tests/learners/advantages/test_group_balance.py",
     ),
     NamedMutant(
         "free words leave silence as it is",
         "learners/algorithms/group.py",
-        "self._balance if any_charged(groups) else None",
+        "self._balance if charged else None",
         "self._balance",
         "tests/learners/algorithms/test_group_steps.py",
     ),

@@ -9,6 +9,7 @@ will compare it, charges included, and the number of further groups is bounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,12 @@ class Contrast(Collector):
         used = {group.task for group in groups}
         played = refilled = 0
         while flat and budget:
-            further = self._starts(players.environments[0], used, min(len(flat), budget), generator)
+            further = [
+                replace(start, price_share=starts[0].price_share)
+                for start in self._starts(
+                    players.environments[0], used, min(len(flat), budget), generator
+                )
+            ]
             if not further:
                 break
             seed = int(generator.integers(2**31))

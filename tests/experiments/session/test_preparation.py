@@ -77,3 +77,5 @@ def test_a_price_that_aims_at_something_needs_one_to_move():
     check_price(run(TargetTokens(), 0.5))
     with pytest.raises(SettingError, match=r"learner\.price \(TargetTokens\)"):
         check_price(run(TargetTokens(), None))
+    with pytest.raises(SettingError, match="env.reward.price must be above 0; got 0"):
+        check_price(run(TargetTokens(), 0.0))

@@ -61,6 +61,11 @@ def replayed(environments, policies, shared, **settings):
     return replay_groups(environments, policies, [shared], max_tokens=4096, **settings)[0]
 
 
+def test_the_reader_charges_the_share_of_its_own_update(make_envs, reader, shared):
+    group = replayed(make_envs(), both(reader), shared, price_share=0.25)
+    assert [episode.price_share for episode in group.episodes] == [0.25, 0.25]
+
+
 def messages(group):
     return [
         [(turn.agent, turn.round, turn.message) for turn in episode.turns]

@@ -16,7 +16,7 @@ from laconic.learners.training.sequences import sequences_of
 
 @pytest.mark.parametrize("step", [0, 1, 1000])
 def test_a_fixed_price_is_the_environments_price_at_every_step(step: int) -> None:
-    assert Fixed().at(step, 0.3) == 0.3
+    assert Fixed().share(step) == 1.0
 
 
 def test_the_schedules_keep_the_protocol() -> None:
@@ -26,10 +26,10 @@ def test_the_schedules_keep_the_protocol() -> None:
 
 def prices(schedule: PassRate, rates: list[float], price: float = 0.8) -> list[float]:
     """Return the prices of the updates of these pass rates, and of the one after them."""
-    charged = [schedule.at(0, price)]
+    charged = [price * schedule.share(0)]
     for step, rate in enumerate(rates, start=1):
         schedule.observe({"pass_rate": rate})
-        charged.append(schedule.at(step, price))
+        charged.append(price * schedule.share(step))
     return charged
 
 
@@ -59,7 +59,7 @@ def test_what_is_solved_by_all_or_none_is_charged_in_full_or_not_at_all() -> Non
 def test_an_environment_that_does_not_say_what_is_solved_is_charged_in_full() -> None:
     schedule = PassRate()
     schedule.observe({"reward": 3.0})
-    assert schedule.at(1, 0.8) == 0.8
+    assert schedule.share(1) == 1.0
 
 
 @pytest.mark.parametrize(("before", "after"), [([], [0.4, 0.9]), ([0.4], [0.9, 0.1])])
@@ -70,11 +70,11 @@ def test_a_resumed_price_goes_on(before, after) -> None:
     assert prices(second, after) == prices(first, after)
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(None, 0.2), (0.5, 0.2), (1, 0.8)])
+@pytest.mark.parametrize(("rate", "expected"), [(None, 0.25), (0.5, 0.25), (1, 1)])
 def test_a_rate_of_an_earlier_version_is_read(rate, expected) -> None:
     schedule = PassRate()
     schedule.load_state_dict({"rate": rate})
-    assert schedule.at(7, 0.8) == pytest.approx(expected, rel=1e-12)
+    assert schedule.share(7) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("settings", [{"power": 0}, {"power": -1}, {"smoothing": 1}])
@@ -83,16 +83,17 @@ def test_settings_out_of_range_are_refused_by_their_key(settings: dict) -> None:
         PassRate(**settings)
 
 
-def episode(solved: bool, bill: float) -> Episode:
-    """Return an episode of one agent that pays 1 if it is solved."""
+def episode(solved: bool, share: float) -> Episode:
+    """Return an episode of one agent that pays 1 if it is solved, with a bill of 0.8."""
     return Episode(
         "t",
         (Turn("s", 0, "x", (1,), (2,), (-0.5,), 1),),
-        {"s": (float(solved) - bill,)},
+        {"s": (float(solved) - 0.8,)},
         solved=solved,
         task_rewards={"s": (float(solved),)},
-        bills={"s": (bill,)},
+        bills={"s": (0.8,)},
         common=True,
+        price_share=share,
     )
 
 
@@ -104,11 +105,11 @@ def test_the_expected_charge_does_not_depend_on_the_size_of_a_group(members: int
     # is 0.384 for groups of 2 and 0.312 for groups of 8.
     schedule = PassRate()
     schedule.observe({"pass_rate": 0.5})
-    bill = schedule.at(1, 0.8)
+    share = schedule.share(1)
     expected = by_group = total = 0.0
     for outcomes in itertools.product([False, True], repeat=members):
         chance = 0.6 ** sum(outcomes) * 0.4 ** (members - sum(outcomes))
-        group = Group("t", tuple(episode(solved, bill) for solved in outcomes))
+        group = Group("t", tuple(episode(solved, share) for solved in outcomes))
         sequences = sequences_of(group, credit=own, advantages=Advantages(scale="none"))
         charges = [each.breakdown.task - each.return_to_go for each in sequences]
         assert charges == pytest.approx([0.2] * members, rel=1e-9)

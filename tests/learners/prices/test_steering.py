@@ -16,14 +16,14 @@ def prices(multiplier, rows, price=0.5):
     """Return the price before each row is observed, and after the last."""
     results = []
     for step, row in enumerate(rows):
-        results.append(multiplier.at(step, price))
+        results.append(price * multiplier.share(step))
         multiplier.observe(row)
-    return [*results, multiplier.at(len(rows), price)]
+    return [*results, price * multiplier.share(len(rows))]
 
 
 def test_before_anything_is_observed_words_are_free():
-    assert TargetTokens().at(0, 0.5) == 0.0
-    assert AccuracyFloor().at(7, 0.25) == 0.0
+    assert TargetTokens().share(0) == 0.0
+    assert AccuracyFloor().share(7) == 0.0
 
 
 def test_too_many_tokens_raise_the_price_and_too_few_lower_it():
@@ -102,11 +102,6 @@ def test_a_state_goes_on_where_it_was_left():
     prices(first, rows[:2])
     second.load_state_dict(first.state_dict())
     assert prices(second, rows[2:]) == expected[2:]
-
-
-def test_a_free_environment_cannot_be_multiplier():
-    with pytest.raises(SettingError, match="env.reward.price must be above 0; got 0.0"):
-        TargetTokens().at(0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,21 @@ def deck() -> Deck:
     )
 
 
-@pytest.fixture
-def groups(relay, deck) -> list[Group]:
+def play(relay, deck, price_share: float = 1.0) -> list[Group]:
     environments = [relay, type(relay)(), type(relay)()]
     policies = dict.fromkeys(relay.possible_agents, deck)
-    return Candidates()(environments, policies, [Start(0, "t")], 3, seed=0)
+    starts = [Start(0, "t", price_share=price_share)]
+    return Candidates()(environments, policies, starts, 3, seed=0)
+
+
+@pytest.fixture
+def groups(relay, deck) -> list[Group]:
+    return play(relay, deck)
+
+
+def test_in_an_update_that_charges_nothing_the_first_of_equal_candidates_goes_on(relay, deck):
+    *_, last = play(relay, deck, price_share=0.0)
+    assert said(last.episodes[0])[0] == {"x_0": "a b", "y_0": "f", "z_0": "j"}
 
 
 def said(episode: Episode) -> list[dict[str, str]]:

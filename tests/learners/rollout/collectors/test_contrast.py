@@ -72,6 +72,15 @@ def play(
     return [group.task for group in groups], collector, {x for game in games for x in game.played}
 
 
+def test_further_groups_are_charged_like_the_others() -> None:
+    games, collector = [Game("easy_0", "mixed_0"), Game()], Contrast(1)
+    collector.bind(has_contrast)
+    players = Players(games, {"a_0": Alternating()})
+    (group,) = collector(*players, [Start(1, "easy_0", price_share=0.3)], 2, seed=3)
+    assert group.task == "mixed_0"
+    assert [episode.price_share for episode in group.episodes] == [0.3, 0.3]
+
+
 def counts(collector: Contrast) -> tuple[float, float]:
     return collector.metrics["extra_groups"], collector.metrics["refilled_groups"]
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from laconic.learners.advantages.balance import SilenceBalance
 from laconic.learners.advantages.credit import own
+from laconic.learners.advantages.group import SilenceBalance
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.training.sequences import episode_sequences
 
