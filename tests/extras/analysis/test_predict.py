@@ -9,7 +9,9 @@ import pytest
 from laconic.extras.analysis.predict import list_evaluations, main
 
 VOTERS = ["env=signal", "env.generator.colors=2", "env.generator.distractors=3", "agent=voter"]
+# One environment per episode takes longer to compose than to play.
 VOTERS += ["agent.accuracy=0.75", "agent.fidelity=0.7", "evaluation.tasks=250"]
+VOTERS += ["evaluation.batch=25"]
 TWICE = ["evaluation.samples=2", "evaluation.greedy=false"]
 SOLVERS = ["~env.team.helper", "env.rounds=1", "env.schedule=all", "env.information=full"]
 TEAMS = {
