@@ -246,7 +246,7 @@ def test_the_contract_holds():
     check_env(lambda: envs.make("commons", free=True, tasks=4, topology=BY_REPLY, months=3))
 
 
-def voters(solvers, wrong, *, episodes=400, first=700):
+def voters(solvers, wrong, *, episodes=250, first=700):
     """Let voters answer with three sums each; return plurality's and the centroid's accuracy.
 
     A step is right with probability 0.3 ** (1 / 3), so a voter with 0.3. A wrong number is one of

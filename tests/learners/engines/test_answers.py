@@ -74,9 +74,10 @@ def ask_everything(value: object) -> None:
         assert "\n" not in str(error)
 
 
-def test_random_answers_are_read_or_refused() -> None:
+@pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.slow)])
+def test_random_answers_are_read_or_refused(count: int) -> None:
     draw = random.Random(0)
-    for _ in range(400):
+    for _ in range(count):
         ask_everything(anything(draw))
 
 
