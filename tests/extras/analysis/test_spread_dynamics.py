@@ -16,8 +16,9 @@ from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 
 GROWING, FALLING = (0.3, 0.1), (0.05, 0.3)
-CASES = [("star", GROWING), ("chain", FALLING)]
-MORE = [("star", FALLING), ("chain", GROWING)]
+# Only where an error grows along a chain do agents often hear it from two sides.
+CASES = [("star", FALLING), ("chain", GROWING)]
+MORE = [("star", GROWING), ("chain", FALLING)]
 MORE += [(topology, rates) for topology in ("complete", "tree") for rates in (GROWING, FALLING)]
 PEERS = {"team": {"solver": 5}, "answer": "majority", "schedule": "all", "information": "full"}
 QUICK = ["env=signal", "agent=adopter", "env.team={solver:4}", "env.answer=majority"]
