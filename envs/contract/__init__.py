@@ -40,7 +40,7 @@ from laconic.envs.contract.episodes import (
 )
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue.reward import PAY
-from laconic.envs.errors import ContractError
+from laconic.envs.errors import ContractError, SettingError
 
 __all__ = ["check_env"]
 
@@ -57,7 +57,13 @@ def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> N
 
     Raises:
         ContractError: a rule is broken.
+        SettingError: `make` is no function.
     """
+    if not callable(make):
+        raise SettingError(
+            "check_env takes a function that makes an environment, because rules compare fresh"
+            f" ones; got a {type(make).__name__}. Write check_env(lambda: <what makes it>)"
+        )
     for rule in RULES:
         rule(make, range(seed, seed + episodes))
 

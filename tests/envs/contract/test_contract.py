@@ -14,7 +14,7 @@ from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.errors import ContractError
+from laconic.envs.errors import ContractError, SettingError
 
 
 class Count(ParallelEnv):
@@ -331,3 +331,8 @@ def test_the_check_follows_its_seed(make_env):
 
     check_env(lambda: make_env(kind=Watching), episodes=2, seed=40)
     assert set(seeds) == {40, 41}
+
+
+def test_an_environment_in_place_of_its_maker_is_answered_with_what_to_write():
+    with pytest.raises(SettingError, match=r"got a Count. Write check_env\(lambda: "):
+        check_env(Count())
