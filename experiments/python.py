@@ -79,6 +79,13 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     """
     if problem := find_problem():
         raise SettingError(problem)
+    for override in overrides:
+        key, _, value = override.partition("=")
+        if key == "resume" and value.lower() not in ("", "true", "false"):
+            raise SettingError(
+                f"resume takes true or false in Python; got {value!r}. To go on with the run there:"
+                f" laconic.train(folder={value!r}, resume=True, ...)"
+            )
     from laconic.experiments.train import main
 
     replace_unprintable()

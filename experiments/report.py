@@ -89,12 +89,7 @@ def print_run(run: Run, console: Console) -> None:
     if console.width < _WIDE:
         rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
     if console.width < _NARROW:
-        # Intervals go below their means, so that labels and numbers fit 80 columns.
-        columns = [column.replace(" ", "\n") for column in columns]
-        rows = [
-            (name, *(level.replace(" [", "\n[") for level in levels), change.replace(", ", "\n"))
-            for name, *levels, change in rows
-        ]
+        rows = [(*row[:-1], row[-1].replace(", ", "\n")) for row in rows]
     name = title(facts(run), run.folder.name)
     _print_table(console, f"{name}: {run.state}", columns, rows)
 
@@ -143,6 +138,10 @@ def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
 def _print_table(
     console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
+    if console.width < _NARROW:
+        # Intervals go below their means, so that labels and numbers fit 80 columns.
+        columns = [column.replace(" ", "\n") for column in columns]
+        rows = [(name, *(cell.replace(" [", "\n[") for cell in cells)) for name, *cells in rows]
     # Names may wrap, but are never cut, because settings may differ at their ends.
     table = text_table(title, columns, rows, whole="others")
     console.print(table if rows else Text(printable(f"{title}: no evaluation yet")))

@@ -10,15 +10,20 @@ the starts and receives the groups of all; the main one writes. The loop knows n
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
+from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
@@ -42,6 +47,7 @@ from laconic.learners.engines.async_rollouts import AsyncRollouts, drop_stale_gr
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.metrics import describe_replies, prefixed, summarize
+from laconic.learners.prices.schedule import PassRate
 
 
 @program("train", several=True)
@@ -164,8 +170,11 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
     }
-    share = run.learner.price.share(0)
-    return price_sentence(figures, charging_of(run.cfg), share)
+    charging, schedule = charging_of(run.cfg), run.learner.price
+    if isinstance(schedule, PassRate):
+        # A learner of a user may have it without a setting.
+        charging = replace(charging, power=schedule.power)
+    return price_sentence(figures, charging, price_share(run, 1))
 
 
 def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
@@ -270,6 +279,21 @@ def sync(run: run_state.TrainingRun) -> None:
         run.engine.sync()
 
 
+def price_share(run: run_state.TrainingRun, step: int) -> float:
+    """Return the part of the environment's price that a step charges, from 1.
+
+    Raises:
+        SettingError: the schedule returns something other than a finite number of at least 0.
+    """
+    share: Any = run.learner.price.share(step - 1)
+    if isinstance(share, Real) and 0 <= share < math.inf:
+        return float(share)
+    raise SettingError(
+        f"learner.price ({type(run.learner.price).__name__}) must return a finite number of at"
+        f" least 0 as the share that step {step} charges; got {share!r}"
+    )
+
+
 def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
     """Play the groups of a step, charged at its price; ahead of time only those of this process.
 
@@ -282,7 +306,7 @@ def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, li
         rollouts = run.engine.max_staleness + 1
         size = len(environments) // rollouts
         environments = environments[size * (step % rollouts) :][:size]
-    share = run.learner.price.share(step - 1)
+    share = price_share(run, step)
     price = None if run.price is None else share * run.price
     keys = setup.task_keys(environments[0])
     starts = setup.draw_starts(keys, settings.tasks_per_step, seed, step, share)

@@ -13,7 +13,6 @@ form and the settings here are a reconstruction. This module knows nothing of me
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,9 @@ from laconic.envs.checks import choice, flag, number
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
+
+DEAREST = 1e6
+"""Most reward that a token costs; sums of dearer ones would not be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,9 @@ class Reward:
         number("env.reward.read_price", self.read_price, lowest=0)
         number("env.reward.thought_weight", self.thought_weight, lowest=0)
         for key in ("price", "read_price"):
-            if not math.isfinite(getattr(self, key) / self.normalizer):
+            if not getattr(self, key) / self.normalizer <= DEAREST:
                 raise SettingError(
-                    f"env.reward.{key} / env.reward.normalizer must be a finite number;"
+                    f"env.reward.{key} / env.reward.normalizer must be at most {DEAREST:,.0f};"
                     f" got {getattr(self, key)!r} / {self.normalizer!r}"
                 )
         choice("env.reward.charge", self.charge, ("own", "team", "listeners"))

@@ -180,6 +180,8 @@ def price_sentence(figures: Mapping[str, float], charging: Charging, share: floa
         # Where nothing is solved or not, the rate is 1 by definition and says nothing.
         if "accuracy" in figures:
             of_all = f"At a pass rate of {rate:.0%} the words of all"
+    else:
+        team *= share
     gain = figures["task_reward"] - silence
     if team > gain:
         line += f" {of_all} are charged {team:.2f}, so silence would earn more"

@@ -336,6 +336,8 @@ class EpisodeRunner:
             if any(key in state.info for state in states.values()):
                 counts[key] = {a: int(state.info.get(key, 0)) for a, state in states.items()}
         measures = outcome.get("measures")
+        task_rewards = _complete(rewards, {a: s.task_rewards for a, s in states.items()})
+        bills = _complete(rewards, {a: s.bills for a, s in states.items()})
         return Episode(
             task=str(outcome.get("task", self._start.task or self._start.seed)),
             turns=tuple(self._turns),
@@ -350,8 +352,9 @@ class EpisodeRunner:
                 for name, value in (measures.items() if isinstance(measures, Mapping) else ())
                 if isinstance(value, int | float)
             },
-            task_rewards=_complete(rewards, {a: s.task_rewards for a, s in states.items()}),
-            bills=_complete(rewards, {a: s.bills for a, s in states.items()}),
+            # One without the other says nothing: rewards may already be less the bills.
+            task_rewards=task_rewards if bills else {},
+            bills=bills if task_rewards else {},
             max_reward=self._max_reward,
             graded=self._graded,
             common=self._metadata.get("reward") == "common",

@@ -2,7 +2,7 @@
 
 import pytest
 from hub import hub  # noqa: F401
-from made_runs import build_run  # noqa: F401
+from made_runs import build_multirun, build_run  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)

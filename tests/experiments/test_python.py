@@ -50,6 +50,11 @@ def test_settings_of_python_become_overrides_of_the_command_line():
         spelled({"seed": object()})
 
 
+def test_a_folder_to_resume_is_answered_with_what_to_write():
+    with pytest.raises(SettingError, match=r"laconic\.train\(folder='outputs/mine', resume=True"):
+        laconic.train("resume=outputs/mine")
+
+
 def test_numbers_and_arrays_of_numpy_are_settings():
     # 0.1 in float32 is 0.100000001490116...; 0.25 is exact.
     assert spelled(

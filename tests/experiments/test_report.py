@@ -56,6 +56,20 @@ def test_in_80_columns_no_label_and_no_number_is_broken(run: Path, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("without_pictures")
+def test_in_80_columns_a_sweep_names_its_settings_and_shows_whole_intervals(
+    tmp_path: Path, build_multirun: Callable[[Path], Path]
+) -> None:
+    console = Console(width=80, record=True, file=(tmp_path / "out").open("w"))
+    write_report(build_multirun(tmp_path / "sweep"), console)
+    lines = console.export_text().partition("report:")[0].splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if line.strip().startswith("─")) :]
+    assert max(map(len, table)) <= 80
+    first = "".join(line[:17].strip() for line in table)
+    assert "beforetrainingenv.reward.price=0.0env.reward.price=0.5" in first
+    assert "…" not in "".join(table)
+
+
+@pytest.mark.usefixtures("without_pictures")
 def test_a_report_is_called_by_its_environment_learner_and_seed(run: Path) -> None:
     config = (run / "config.yaml").read_text().replace("env:\n", "env:\n  name: math\n")
     learner = "learner: {_target_: laconic.learners.algorithms.group.GroupLearner}\n"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
@@ -11,11 +14,12 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 from transformers import AutoModelForCausalLM
 
+from laconic.envs.errors import SettingError
 from laconic.experiments import doctor
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.session.setup import draw_starts
-from laconic.experiments.train import main
+from laconic.experiments.train import main, price_share
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +138,21 @@ def test_a_rising_price_is_asked_in_training_and_the_whole_one_in_every_evaluati
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [-1, math.nan, math.inf, None, "0.3", torch.tensor(0.5)])
+def test_a_schedule_that_returns_no_share_is_named(share):
+    def run(value):
+        return SimpleNamespace(
+            learner=SimpleNamespace(price=SimpleNamespace(share=lambda _: value))
+        )
+
+    with pytest.raises(
+        SettingError, match=r"learner\.price \(SimpleNamespace\) must return .* 3 ch"
+    ):
+        price_share(run(share), 3)
+    for taken in (0, 0.25, np.float32(0.25), 4.0):
+        assert price_share(run(taken), 3) == float(taken)
+
+
 def test_a_rising_price_continues_in_a_resumed_run(run, small, dearer, tmp_path, rows):
     metrics = rows(dearer / "metrics.jsonl")
     again = [*small, *RISING, f"hydra.run.dir={tmp_path / 'again'}"]

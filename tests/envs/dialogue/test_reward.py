@@ -37,7 +37,10 @@ def test_a_normalizer_that_cannot_divide_is_refused(normalizer):
 
 
 def test_a_price_for_a_token_that_overflows_is_refused():
-    with pytest.raises(SettingError, match="finite"):
+    for dear in ({"price": 1e308}, {"price": 2e6}, {"read_price": 1e308}):
+        with pytest.raises(SettingError, match="must be at most 1,000,000; got"):
+            Reward(**dear, normalizer=1)
+    with pytest.raises(SettingError, match="must be at most 1,000,000; got"):
         Reward(price=1e308, normalizer=1e-3)
 
 

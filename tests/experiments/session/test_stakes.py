@@ -101,6 +101,15 @@ def test_a_price_that_follows_is_judged_at_the_pass_rate_that_was_seen() -> None
     )
 
 
+def test_another_price_is_judged_at_what_is_charged_now() -> None:
+    # Nothing of the bills of 1.6 is charged yet, or half of them, for a reward of 1.
+    free = sentence(Charging("own"), episode(bills=(1.2, 0.4)), share=0.0)
+    assert "is charged 0.00 for its own now and 0.80 at the full price" in free
+    assert "silence would earn more" not in free
+    dear = sentence(Charging("own"), episode(bills=(1.2, 1.2)), share=0.5)
+    assert "The words of all are charged 1.20, so silence would earn more until 33 tokens" in dear
+
+
 def test_what_silence_earns_is_taken_off() -> None:
     # Each agent earns its own gain, 2 and 1, and all of them 2.5 in silence: the words add 0.5.
     # No rate of success, so the charge is whole: 0.8; 40 x 0.5 / 0.8 = 25 tokens.

@@ -186,7 +186,11 @@ PAID = {"task_reward": np.float32(0.75), "billed": np.array([0.25]), "charged": 
         # Others say nothing, or not in every round: nothing is made up.
         ([{}, {}], {}, {}),
         ([{}, PAID], {}, {}),
-        ([PAID, {**PAID, "billed": None}], {"a_0": (0.75, 0.75)}, {}),
+        # Half of it says nothing, because the rewards may or may not be less the bills.
+        ([PAID, {**PAID, "billed": None}], {}, {}),
+        ([{**PAID, "task_reward": None}, PAID], {}, {}),
+        ([{"billed": 0.25}, {"billed": 0.25}], {}, {}),
+        ([{"task_reward": 0.75}, {"task_reward": 0.75}], {}, {}),
     ],
 )
 def test_what_an_environment_does_not_report_in_every_round_is_empty(infos, task_rewards, bills):
