@@ -67,7 +67,7 @@ class PaysLeft(Plain):
         alive = ["a", "b"] if self.round == 1 else ["a"]
         ended = {agent: agent == "b" or self.round == 2 for agent in alive}
         pay = dict.fromkeys(alive, 1.0) | (self.late if self.round == 2 else {})
-        infos = {agent: {"task_reward": pay[agent]} for agent in alive}
+        infos = {agent: {"task_reward": pay[agent], "billed": 0.0} for agent in alive}
         infos |= {"b": self.info} if self.round == 2 else {}
         return self.shown(), pay, ended, dict.fromkeys(alive, False), infos
 
