@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -139,7 +140,7 @@ def make_environments(
         with report_if_slow(
             f"making the {split} tasks of {cfg.env.get('name') or cfg.env._target_}"
         ):
-            environments = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
+            environments = list(_made(node, accepted, count))
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
             raise SourceError(of_source(error.__cause__)) from error.__cause__
@@ -150,6 +151,38 @@ def make_environments(
         metadata = getattr(environment, "metadata", None) or {}
         environment.metadata = {**metadata, "max_rounds": max_rounds}
     return environments
+
+
+def _made(node: DictConfig, settings: Mapping[str, Any], count: int) -> Iterator[Any]:
+    """Make equal objects of a node; Hydra reads it once where their parts can be shared.
+
+    Numbers, text, functions and frozen records are shared, lists and dicts are copied. Other parts
+    may have a state, so each object gets its own.
+    """
+    if not count:
+        return
+    yield instantiate(node, _convert_="all", **settings)
+    make = instantiate(node, _partial_=True, _convert_="all", **settings)
+    shared = not make.args and all(map(_can_be_shared, make.keywords.values()))
+    for _ in range(count - 1):
+        if not shared:
+            yield instantiate(node, _convert_="all", **settings)
+            continue
+        yield make.func(
+            **{
+                name: copy.deepcopy(part) if isinstance(part, list | dict) else part
+                for name, part in make.keywords.items()
+            }
+        )
+
+
+def _can_be_shared(part: Any) -> bool:
+    """Return whether several environments can hold a part, or copies of its lists and dicts."""
+    if isinstance(part, list | tuple | dict):
+        return all(map(_can_be_shared, part.values() if isinstance(part, dict) else part))
+    plain = part is None or isinstance(part, bool | int | float | str)
+    frozen = is_dataclass(part) and type(part).__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return plain or frozen or inspect.isroutine(part)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Task
 from laconic.experiments.session import setup
 from laconic.experiments.session.setup import (
+    _made,
     check_counts,
     draw_starts,
     hidden_metrics,
@@ -85,6 +86,21 @@ def test_environments_are_equal_but_not_the_same(cfg, team):
     assert first is not second
     assert first.tasks == second.tasks and len(first.tasks) == 8
     assert first.tokenize is team.tokenize
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_environments_share_no_part_that_can_change(stateful):
+    part = "types.SimpleNamespace" if stateful else "laconic.envs.Reward"
+    node = {"_target_": part} if stateful else {"_target_": part, "price": 0.5}
+    cfg = OmegaConf.create(
+        {"_target_": "types.SimpleNamespace", "part": node, "names": ["a"], "more": {"b": ["c"]}}
+    )
+    made = list(_made(cfg, {"tokenize": str.split}, 3))
+    assert len({id(each) for each in made}) == 3 and made[0] == made[1] == made[2]
+    for name in ("names", "more", *(["part"] if stateful else [])):
+        assert len({id(getattr(each, name)) for each in made}) == 3, name
+    assert all(each.tokenize is made[0].tokenize for each in made)
+    assert list(_made(cfg, {}, 0)) == []
 
 
 def test_settings_of_the_call_come_before_those_of_the_configuration(cfg, team):
