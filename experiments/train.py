@@ -286,7 +286,7 @@ def price_share(run: run_state.TrainingRun, step: int) -> float:
         SettingError: the schedule returns something other than a finite number of at least 0.
     """
     share: Any = run.learner.price.share(step - 1)
-    if isinstance(share, Real) and 0 <= share < math.inf:
+    if isinstance(share, Real) and 0 <= float(share) < math.inf:
         return float(share)
     raise SettingError(
         f"learner.price ({type(run.learner.price).__name__}) must return a finite number of at"

@@ -181,8 +181,8 @@ def _can_be_shared(part: Any) -> bool:
     if isinstance(part, list | tuple | dict):
         return all(map(_can_be_shared, part.values() if isinstance(part, dict) else part))
     plain = part is None or isinstance(part, bool | int | float | str)
-    frozen = is_dataclass(part) and type(part).__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return plain or frozen or inspect.isroutine(part)
+    frozen = is_dataclass(part) and getattr(part, "__dataclass_params__").frozen  # noqa: B009
+    return plain or bool(frozen) or inspect.isroutine(part)
 
 
 @contextmanager
