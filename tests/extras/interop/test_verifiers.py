@@ -33,6 +33,7 @@ TeamTaskset, TeamEnv = team("gsm8k", **{settings})
 __all__ = ["TeamTaskset", "TeamEnv"]
 """
 SETTINGS = {
+    "free": True,
     "information": "split",
     "schedule": ["helper", "solver"],
     "topology": "star",
@@ -103,7 +104,7 @@ def play(tmp_path, monkeypatch, models):
 
 
 def test_a_team_plays_is_paid_and_is_measured(play, models):
-    env = envs.make("gsm8k", free=True, tasks=2, **SETTINGS)
+    env = envs.make("gsm8k", tasks=2, **SETTINGS)
     env.reset(seed=0, options={"task": next(iter(env.tasks))})
     shares = {a: [env.task.statements[i] for i in env.shares[a]] for a in env.possible_agents}
 
