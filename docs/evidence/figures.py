@@ -21,6 +21,7 @@ COLUMNS = {
     "tokens_said": "tokens said",
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
+    "reward": "task reward less bills",
 }
 USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
 PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
@@ -127,7 +128,7 @@ def cell(metric: str, figure: Mapping[str, float]) -> str:
     """Return a figure as its column writes it."""
     if metric in PERCENT:
         return percent(figure)
-    return number(figure, 2 if metric == "score" else 1)
+    return number(figure, 2 if metric in ("score", "reward") else 1)
 
 
 def italics(text: str, missed: bool) -> str:
@@ -252,17 +253,41 @@ def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[
     return [*lines, [label, *[""] * len(columns), number(change_over(pairs, "score"), 2)]]
 
 
-def quick(start: str, names: Sequence[str]) -> list[Cells]:
-    """Return the quickstart's team before and after training, means over seeds."""
-    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
-    first = rows[0]["before"]
-    head = ["", head_of(rows), *(COLUMNS[name] for name in USUAL)]
-    lines = [head, [f"{start} start", "", *(plain(name, first[name]) for name in USUAL)]]
-    for variant in names:
-        group = [row for row in rows if row["name"] == variant]
-        cells = [cell(name, over_runs(group, name)) for name in USUAL]
-        lines.append([variant, str(len(group)), *cells])
+def ruled(*starts: str, rule: str = "pass_rate") -> list[Cells]:
+    """Return teams before and after training under a price rule, means over seeds."""
+    names = (*USUAL, "reward")
+    head = ["", "seeds", "points more solved", *(COLUMNS[name] for name in names), "lowest"]
+    lines = [head]
+    for start in starts:
+        rows = of_rule(start, rule)
+        first, after = rows[0]["before"], [row["evaluations"]["after"] for row in rows]
+        pairs = [(row["evaluations"]["before"], row["evaluations"]["after"]) for row in rows]
+        cells = [f"{plain(name, first[name])} to {cell(name, over(after, name))}" for name in names]
+        more = signed(in_points(change_over(pairs, "accuracy")))
+        dips = ", ".join(f"{dip(row['sampled']['accuracy']):+.0f}" for row in rows)
+        lines.append([STARTS[start], str(len(rows)), more, *cells, dips])
     return lines
+
+
+STARTS = {
+    "strong": "`gsm8k`",
+    "weak": "`gsm8k`, weak",
+    **{name: f"`{name}`" for name in ("signal", "math", "humaneval", "mbpp")},
+}
+"""Start of a training -> its label."""
+
+
+def of_rule(start: str, rule: str = "pass_rate") -> list[Row]:
+    """Return the trainings from a start under a price rule, one per seed."""
+    wanted = ("rule", start, rule)
+    rows = read("price/rows")
+    return [row for row in rows if (row["series"], row["start"], row["name"]) == wanted]
+
+
+def dip(sampled: Sequence[float], width: int = 5) -> float:
+    """Return the lowest mean of `width` updates less that of the first two, in points."""
+    means = [fmean(sampled[at : at + width]) for at in range(len(sampled) - width + 1)]
+    return 100 * (min(means) - fmean(sampled[:2]))
 
 
 def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
@@ -272,7 +297,6 @@ def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
         variants: label -> series, name of the variant, and scale of its advantages.
     """
     rows = [row for row in read("price/runs") if row["start"] == "weak"]
-    # The quickstart's rows are of more tasks.
     first = next(row for row in rows if row["series"] == "prices")["before"]
     start = ["start", "", "", *(plain(name, first[name]) for name in USUAL)]
     lines = [["", "scale", head_of(rows), *(COLUMNS[name] for name in USUAL)], start]
@@ -285,7 +309,9 @@ def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
 
 def plain(metric: str, mean: float) -> str:
     """Return a mean without an interval."""
-    return f"{100 * mean:.1f} %" if metric in PERCENT else f"{mean:.1f}"
+    if metric in PERCENT:
+        return f"{100 * mean:.1f} %"
+    return f"{mean:.{2 if metric == 'reward' else 1}f}"
 
 
 CREDITS = ("own", "team", "group", "silence", "shapley", "c3", "value")

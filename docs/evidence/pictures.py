@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from figures import compared, over_seeds
+from figures import compared, of_rule, over, over_seeds
 from matplotlib.axes import Axes
-from rows import HERE, Row, intervals, read, table, updates
+from rows import HERE, intervals, table, updates
 
 from laconic.experiments.reporting.look import (
     INK,
@@ -153,17 +153,15 @@ def small_team(start: str) -> tuple[Place, Place, str]:
 
     The last text is how often its informed agents speak.
     """
-    rows: list[Row] = [
-        row
-        for row in read("price/runs")
-        if (row["series"], row["start"], row["name"]) == ("quickstart", start, "power 2, price 3")
-    ]
+    rows = of_rule(start)
     before = {
         name: {"mean": value, "low": np.nan, "high": np.nan}
         for name, value in rows[0]["before"].items()
     }
     speech = ([row[when]["spoke_if_informed"] for row in rows] for when in ("before", "after"))
-    return place(before), mean_place([row["after"] for row in rows]), spoken(*speech)
+    after = [row["evaluations"]["after"] for row in rows]
+    means = {name: over(after, name) for name in ("tokens_said", "accuracy")}
+    return place(before), place(means), spoken(*speech)
 
 
 def mean_of_runs(*evaluations: str) -> Place:

@@ -1,18 +1,20 @@
-"""Measure the effect of a price on the tiny policy on gsm8k: make evidence-price.
+"""Measure the effect of a price on the tiny policy: make evidence-price.
 
     price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
     price.py collect outputs/price                     write the rows beside this file
     price.py tables                                    print tables with 95 % intervals
     price.py picture                                   draw docs/pictures/price_theory.png
 
-Rows so far are of the former rule, which weighed the costs of a group by its own pass rate; these
-commands charge by that of earlier updates. Each series is a list of commands with five seeds.
-`strong` starts at the shipped policy, `weak` after 235 and `weaker` after 225 of 800 steps of
-`laconic warm-start`.
+Each series is a list of commands with five seeds, or three for programs. `strong` starts at the
+policy that is shipped for gsm8k, `weak` after 235 of 800 steps of its `laconic warm-start`, and the
+others at the policy that is shipped for the environment of their name. `collect` writes
+`rows.jsonl.gz`; `runs.jsonl` has rows of the former rule, which weighed the costs of a group by its
+own pass rate, for the pages that have not been made again.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -32,17 +34,27 @@ from scipy.stats import t
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
 HERE = Path(__file__).parent / "price"
-SEEDS = range(5)
-STARTS = ("strong", "weak", "weaker")
-STEPS = {"weak": 235, "weaker": 225}
+ENVIRONMENTS = {
+    "strong": "gsm8k",
+    "weak": "gsm8k",
+    "signal": "signal",
+    "math": "math",
+    "humaneval": "humaneval",
+    "mbpp": "mbpp",
+}
+"""Start of a training -> its environment."""
+SEEDS = {name: range(3 if name in ("humaneval", "mbpp") else 5) for name in ENVIRONMENTS}
+"""Programs have fewer tasks to tell seeds apart."""
+STEPS = {"weak": 235}
 """Steps of the warm start of each start that is not shipped."""
 WARM = "env=gsm8k threads=1 learner.decay_updates=800 report=false"
-# Prices of these series are for 50 tokens, the former unit, so that rows of all times compare.
-FORMER = "env.reward.price=3 env.reward.normalizer=50"
-QUICK = f"threads=1 report=false {FORMER}"
-SHORT = f"experiment=credit report=false {FORMER}"
-POWERS = {0: "learner/price=fixed", 1: "learner.price.power=1", 2: "learner.price.power=2"}
-METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
+RULES = {"pass_rate": "", "fixed": "learner/price=fixed"}
+PRICES = (0.03, 0.12, 0.48)
+METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed", "reward")
+KEPT = ("intervals", "outcomes")
+"""Parts of an evaluation that have an entry for each metric."""
+SAMPLED = ("accuracy", "tokens_said", "price")
+"""Metrics of the updates that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class Run:
     series: str
     """Name of the series of the run."""
     start: str
-    """One of `STARTS`."""
+    """One of `ENVIRONMENTS`."""
     name: str
     """Name of the variant in the tables."""
     overrides: str
@@ -69,43 +81,26 @@ class Run:
 
 def runs() -> Iterator[Run]:
     """Yield all trainings, those that decide on the defaults first."""
-    quick = {
-        "power 2, price 3": "",
-        "power 2, price 2": "env.reward.price=2",
-        "power 1, price 2": "learner.price.power=1 env.reward.price=2",
-    }
-    grid = {
-        f"power {power}, price {price}": f"{rule} env.reward.price={price}"
-        for price in (0.5, 1, 2, 3, 4, 8)
-        for power, rule in POWERS.items()
-    }
-    grid["price 0"] = "env.reward.price=0"
-    grid["power 0, price 0.5, std"] = (
-        "learner/price=fixed env.reward.price=0.5 learner/advantages=group"
-    )
-    grid["power 2, price 3, std"] = "learner/advantages=group"
-    grid["power 2, price 3, batch"] = (
-        "learner.advantages.scale=std learner.advantages.scale_over=batch"
-    )
-    credits = {name: f"learner.credit={name}" for name in ("team", "outcome", "silence", "shapley")}
+    credits = {name: f"learner.credit={name}" for name in ("team", "silence", "shapley")}
     methods = {
         name: f"learner={name}"
         for name in ("grpo", "dr_grpo", "dr_mas", "mc_grpo", "agent_gspo", "magrpo")
     }
-    floor = "learner.objective.shortest=8 learner.objective.epsilon=3e-3"
-    floors = {"length floor 8": f"{floor} learner.objective.epsilon_high=4e-3"}
-    for series, kind, variants in (
-        ("quickstart", QUICK, quick),
-        ("prices", SHORT, grid),
-        ("credits", SHORT, credits),
-        ("methods", SHORT, methods),
-        ("floors", SHORT, floors),
+    rate = {"gspo": "", **credits, **methods}
+    rest = {f"price {price}": f"env.reward.price={price}" for price in PRICES}
+    for rule, overrides in RULES.items():
+        for start, environment in ENVIRONMENTS.items():
+            steps = 60 if environment == "gsm8k" else 40
+            settings = f"env={environment} train.steps={steps} threads=1 report=false {overrides}"
+            for seed in SEEDS[start]:
+                yield Run("rule", start, rule, settings, seed)
+    for series, settings, variants in (
+        ("rate", "experiment=credit report=false", rate),
+        ("rest", "env=gsm8k train.steps=180 threads=1 report=false", rest),
     ):
-        for seed in SEEDS:
-            # The weakest start answers one question: how much the default depends on a start.
-            for start in STARTS if series == "quickstart" else STARTS[:2]:
-                for name, overrides in variants.items():
-                    yield Run(series, start, name, f"{kind} {overrides}", seed)
+        for seed in SEEDS["weak"]:
+            for name, overrides in variants.items():
+                yield Run(series, "weak", name, f"{settings} {overrides}", seed)
 
 
 def finished(folder: Path) -> bool:
@@ -146,15 +141,13 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
 
 
 def collect(root: Path) -> None:
-    """Write one row per finished run: its evaluations before and after.
+    """Write one row per finished run: its evaluations, and what its updates sampled.
 
     Existing rows of runs without a folder below `root` are not changed.
     """
-    path, rows = HERE / "runs.jsonl", {}
-    if path.exists():
-        for line in path.read_text("utf-8").splitlines():
-            row = json.loads(line)
-            rows[row["series"], row["start"], row["name"], row["seed"]] = row
+    path, rows = HERE / "rows.jsonl.gz", {}
+    for row in all_rows():
+        rows[row["series"], row["start"], row["name"], row["seed"]] = row
     for run in runs():
         folder = root / run.folder
         if not finished(folder):
@@ -163,40 +156,50 @@ def collect(root: Path) -> None:
         evaluated = [line for line in lines if "eval/accuracy" in line]
         row = {"series": run.series, "start": run.start, "name": run.name, "seed": run.seed}
         row["overrides"] = run.overrides
-        for when, figures in (("before", evaluated[0]), ("after", evaluated[-1])):
-            row[when] = {name: figures[f"eval/{name}"] for name in METRICS}
         ends = [json.loads(line) for line in (folder / "evaluations.jsonl").open()]
-        row["evaluations"] = {"before": ends[0], "after": ends[-1]}
+        for when, figures, kept in zip(
+            ("before", "after"), (evaluated[0], evaluated[-1]), (ends[0], ends[-1]), strict=True
+        ):
+            row[when] = {name: figures[f"eval/{name}"] for name in METRICS}
+            parts = {part: {name: kept[part][name] for name in METRICS} for part in KEPT}
+            row.setdefault("evaluations", {})[when] = {**kept, "floors": {}, **parts}
+        updates = [line for line in lines if "train/accuracy" in line]
+        row["sampled"] = {
+            name: [round(line[f"train/{name}"], 4) for line in updates] for name in SAMPLED
+        }
         row["seconds"] = round(sum(line["time/step"] for line in lines), 1)
         rows[run.series, run.start, run.name, run.seed] = row
-    HERE.mkdir(exist_ok=True)
     keys = [(run.series, run.start, run.name, run.seed) for run in runs()]
     lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
-    path.write_text("".join(lines), "utf-8")
+    # The same rows give the same bytes.
+    path.write_bytes(gzip.compress("".join(lines).encode("utf-8"), mtime=0))
     print(f"{len(lines)} of {len(keys)} runs")
 
 
 def tables() -> None:
     """Print a table for each series and start."""
-    path = HERE / "runs.jsonl"
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    for series in dict.fromkeys(row["series"] for row in rows):
-        for start in STARTS:
-            own = [row for row in rows if (row["series"], row["start"]) == (series, start)]
-            if not own:
-                continue
-            before = own[0]["before"]
-            print(f"\n{series}, {start} start: {100 * before['accuracy']:.1f} % solved in", end=" ")
-            print(f"{before['tokens_said']:.1f} tokens before training\n")
-            print("| | seeds | accuracy | tokens said | silent with nothing useful | spoke |")
-            print("|---|---|---|---|---|---|")
-            for name in dict.fromkeys(row["name"] for row in own):
-                after = [row["after"] for row in own if row["name"] == name]
-                cells = [
-                    interval([each[metric] for each in after], metric != "tokens_said")
-                    for metric in METRICS
-                ]
-                print(f"| {name} | {len(after)} | {' | '.join(cells)} |")
+    rows = all_rows()
+    for series, start in dict.fromkeys((row["series"], row["start"]) for row in rows):
+        own = [row for row in rows if (row["series"], row["start"]) == (series, start)]
+        before = own[0]["before"]
+        print(f"\n{series}, {start} start: {100 * before['accuracy']:.1f} % solved in", end=" ")
+        print(f"{before['tokens_said']:.1f} tokens before training\n")
+        print(f"| | seeds | {' | '.join(METRICS)} |")
+        print(f"|{'---|' * (len(METRICS) + 2)}")
+        for name in dict.fromkeys(row["name"] for row in own):
+            after = [row["after"] for row in own if row["name"] == name]
+            cells = [
+                interval([each[metric] for each in after], metric not in ("tokens_said", "reward"))
+                for metric in METRICS
+            ]
+            print(f"| {name} | {len(after)} | {' | '.join(cells)} |")
+
+
+def all_rows() -> list[dict[str, Any]]:
+    """Return the rows under the present rule; none before the first `collect`."""
+    path = HERE / "rows.jsonl.gz"
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8") if path.exists() else ""
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 NORMALIZER = 50
@@ -234,7 +237,7 @@ def theory_and_training(*panels: Axes) -> None:
     """Draw the pass rate after training at each price, over the band that theory predicts."""
     rows = rows_of("prices")
     prices = np.geomspace(0.4, 10, 400)
-    starts = [start for start in STARTS if any(row["start"] == start for row in rows)]
+    starts = dict.fromkeys(row["start"] for row in rows)
     for axes, start in zip(panels, starts, strict=True):
         own = [row for row in rows if row["start"] == start]
         before = own[0]["before"]

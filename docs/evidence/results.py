@@ -14,7 +14,7 @@ from figures import (
     controls,
     each_from_its_start,
     fidelity,
-    quick,
+    ruled,
     scored,
     series,
     short,
@@ -26,7 +26,6 @@ from ledger import ledger
 from rows import HERE
 
 PAGES = HERE.parent / "results"
-QUICK = ("power 2, price 3", "power 2, price 2", "power 1, price 2")
 FORMS = {
     "start": "start",
     "trained": "trained",
@@ -51,9 +50,8 @@ LEVELS = "gsm8k_harder"
 
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": ledger,
-    "quickstart": partial(quick, "strong", QUICK),
-    "quickstart_weak": partial(quick, "weak", QUICK),
-    "quickstart_weaker": partial(quick, "weaker", QUICK[1:]),
+    "quickstart": partial(ruled, "strong", "weak"),
+    "default_elsewhere": partial(ruled, "signal", "math", "humaneval", "mbpp"),
     "gsm8k": partial(
         trained,
         "gsm8k_level1/default_start_evaluation",

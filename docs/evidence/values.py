@@ -18,6 +18,8 @@ from figures import (
     gain,
     in_points,
     number,
+    of_rule,
+    over,
     over_runs,
     over_seeds,
     part_over,
@@ -87,11 +89,10 @@ def each(metric: str, *runs: str) -> str:
 
 
 def quick(start: str) -> str:
-    """Return accuracy and tokens of the quickstart's team, means over seeds."""
-    rows = [r for r in read("price/runs") if (r["series"], r["start"]) == ("quickstart", start)]
-    after = [row for row in rows if row["name"] == "power 2, price 3"]
-    first = rows[0]["before"]
-    figures = {name: over_runs(after, name) for name in USUAL}
+    """Return what training under the default price makes of a start, means over seeds."""
+    rows = of_rule(start)
+    first, after = rows[0]["before"], [row["evaluations"]["after"] for row in rows]
+    figures = {name: over(after, name) for name in USUAL}
     accuracy = f"{plain(USUAL[0], first[USUAL[0]])} to {percent(figures[USUAL[0]])}"
     tokens = f"{plain(USUAL[1], first[USUAL[1]])} to {number(figures[USUAL[1]])} tokens"
     return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
