@@ -85,29 +85,31 @@ TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
 PRICES = "own, price / 50, by pass rate squared"
 GUESSED = "own, 0.06 or 0.02, by pass rate squared"
 GATED = "silence, 0.06, by pass rate squared"
-PRESENT = (TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED, GATED)
+NOW = "own, 0.12 for 12 tokens, by pass rate of earlier updates, squared"
+PRESENT = (NOW, TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED, GATED)
 """Rates of claims under today's price."""
 
 CLAIMS: Sequence[Claim] = (
     Claim(
         "The shipped team says half as much and solves as many ([quickstart](quickstart.md))",
-        "`laconic train -m seed=0,1,2,3,4 threads=1 env.reward.price=3 env.reward.normalizer=50`",
+        "`laconic train -m seed=0,1,2,3,4 threads=1`",
         [],
         "0 to 4",
         partial(quick, "strong"),
         "0.7 M parameters, easiest level",
-        TODAY,
-        "82e0b19f",
+        NOW,
+        "f1b2427f",
     ),
     Claim(
-        "From a weak start the same training keeps accuracy ([quickstart](quickstart.md))",
+        "From a weak start the same training solves more, in few words less "
+        "([quickstart](quickstart.md))",
         "`make evidence-price`",
         [],
         "0 to 4",
         partial(quick, "weak"),
-        "five seeds vary widely",
-        TODAY,
-        "82e0b19f",
+        "no control without a price",
+        NOW,
+        "f1b2427f",
     ),
     Claim(
         "Three minutes of training bring eight shipped policies to 0.37 to 0.66 of their tokens; "

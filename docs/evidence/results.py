@@ -51,7 +51,6 @@ LEVELS = "gsm8k_harder"
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": ledger,
     "quickstart": partial(ruled, "strong", "weak"),
-    "default_elsewhere": partial(ruled, "signal", "math", "humaneval", "mbpp"),
     "gsm8k": partial(
         trained,
         "gsm8k_level1/default_start_evaluation",
