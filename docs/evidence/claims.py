@@ -101,7 +101,7 @@ CLAIMS: Sequence[Claim] = (
         "f1b2427f",
     ),
     Claim(
-        "From a weak start the same training solves more, in few words less "
+        "From a weak start the same training solves more and says an eighth less "
         "([quickstart](quickstart.md))",
         "`make evidence-price`",
         [],
