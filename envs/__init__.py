@@ -28,6 +28,7 @@ from laconic.envs.dialogue.faults import Fault
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.team import FreeText, TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
+from laconic.envs.families.common.generation import Candidate, draw_different
 from laconic.envs.families.common.sources import held_out
 from laconic.envs.registry import Factory, find, names, register
 from laconic.envs.task import Benchmark, PromptedTask, Score, Split, Task
@@ -37,6 +38,7 @@ from laconic.records import explain
 __all__ = [
     "Benchmark",
     "Budget",
+    "Candidate",
     "Channel",
     "DialogueEnv",
     "Fault",
@@ -47,12 +49,13 @@ __all__ = [
     "World",
     "WorldEnv",
     "benchmark",
+    "draw_different",
     "make",
     "names",
     "register",
 ]
 
-explain((Budget, Channel, Fault, Reward, Score, Task))
+explain((Budget, Candidate, Channel, Fault, Reward, Score, Task))
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096

@@ -73,6 +73,10 @@ class TurnView:
     """Act lines and phrases that make sense now (`World.offered`)."""
     earlier: str = ""
     """Text that the agent read before its last turn."""
+    round: int = 0
+    """Round of the episode, from 0."""
+    said: Sequence[str] = ()
+    """Messages that the agent wrote in its turns before, the first one first; empty for silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +110,15 @@ class World(PromptedTask, Generic[State, Act]):
     alone. A world whose acts are too many to list has a `parse_act` of its own."""
     phrases: Sequence[str] = ()
     """Messages that numeric agents choose from."""
+    only_phrases: ClassVar[bool] = False
+    """True if agents hear a message only if it is one of `phrases`, whole. Any other words are
+    illegal: charged and unheard."""
     facts: ClassVar[Mapping[str, float]] = {}
     """Name of each number that describes a state, with its usual maximum. Numeric agents observe
     each fact as a fraction of that."""
     script_names: ClassVar[Sequence[str]] = ()
-    """Names that `script` takes; one with a setting ends in a colon (`constant:`)."""
+    """Names that `script` takes; one with a setting ends in a colon (`constant:`). A world's own
+    `silent` or `random` is played in place of the usual one."""
     defaults: ClassVar[Mapping[str, Any]] = {"budget": {"message": 48}}
     common_reward: ClassVar[bool] = False
     """True if all agents gain the same in every round."""
@@ -128,8 +136,14 @@ class World(PromptedTask, Generic[State, Act]):
         """Number of agents of each role; `env.team` overrides it."""
 
     @abstractmethod
-    def start(self, task: Task, agents: Sequence[str]) -> State:
+    def start(self, task: Task, agents: Sequence[str], generator: np.random.Generator) -> State:
         """Return the first state of an episode.
+
+        Args:
+            task: task of the episode.
+            agents: all agents, in order.
+            generator: generator of the episode, for what agents see by chance. Equal seeds draw
+                equally, so the episodes of a group begin alike.
 
         Raises:
             SettingError: the world does not take this number of agents.
@@ -249,9 +263,13 @@ class World(PromptedTask, Generic[State, Act]):
 
     @property
     def answer_form(self) -> str:  # type: ignore[override]
-        """Explanation of how an act is written."""
+        """Explanation of how an act is written, and of the words that are heard."""
         lines = ", ".join(f"`{act_line(act)}`" for act in self.acts)
-        return f"To act, end your message with one of these lines: {lines}."
+        parts = [f"To act, end your message with one of these lines: {lines}."] if lines else []
+        if self.only_phrases:
+            words = ", ".join(f"`{phrase}`" for phrase in self.phrases)
+            parts.append(f"No other words than one of these are heard: {words}.")
+        return " ".join(parts)
 
     @property
     def aim(self) -> str:

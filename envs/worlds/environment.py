@@ -10,7 +10,10 @@ Rules beyond those of `envs.dialogue.team`:
 - What no agent hears is booked as a thought, because it would otherwise be a free note to oneself:
   that line, words in a round without talk or beyond a cap, and what an act has beyond its usual
   form (`> catch 10`) or the tokens of the longest act.
-- An agent that does not act gets the world's default. A silent team never loses reward.
+- Where a world hears its phrases alone (`World.only_phrases`), other words, or a phrase beyond the
+  caps, are such a line: charged and unheard.
+- An agent that does not act gets the world's default. A silent team never loses reward, and a
+  round of silence ends nothing.
 
 The reward of an agent in a round is its gain less the price of the tokens charged. Every end is a
 termination: the world is over (`ended_by` is `rules`). A spent budget silences a team and ends
@@ -75,7 +78,8 @@ class WorldEnv(TeamEnv):
 
     Raises:
         SettingError: a setting is outside its range or contradicts another; two tasks share a key;
-            solved episodes alone are to be charged, and the world calls none of them solved.
+            solved episodes alone are to be charged, and the world calls none of them solved; messages
+            have addresses, and the world hears its phrases alone.
         UnknownNameError: a topology does not exist.
     """
 
@@ -108,6 +112,12 @@ class WorldEnv(TeamEnv):
         budget, reward = budget or Budget(), reward or Reward()
         for key in ("multiply_by", "measure"):
             choice(f"env.reward.{key} of a world", getattr(reward, key), (None,))
+        if world.only_phrases and addressing != "none":
+            raise SettingError(
+                f"an address stands before a message, and env={world.name} hears whole phrases"
+                f" alone: expected env.addressing=none, got {addressing}"
+            )
+        self._phrases = frozenset(world.phrases) if world.only_phrases else None
         seats = world.team if team is None else team
         roster = Roster.of(seats, topology, "all", "majority", rounds)
         super().__init__(
@@ -129,7 +139,9 @@ class WorldEnv(TeamEnv):
             tokenize=tokenize,
             render_mode=render_mode,
         )
-        self._state: Any = world.start(next(iter(self.tasks.values())), self.possible_agents)
+        first, agents = next(iter(self.tasks.values())), self.possible_agents
+        # Refuses a team of a wrong size before anything is played.
+        self._state: Any = world.start(first, agents, np.random.default_rng(0))
         self._turns = _Turns()
 
     @property
@@ -159,7 +171,7 @@ class WorldEnv(TeamEnv):
         self._act_tokens = max((len(self.tokenize(f"\n{line}")) for line in lines), default=0)
         self._acts: dict[str, Any] = {}
         self._legal: dict[str, bool] = {}
-        self._enter(self.world.start(self.task, self.possible_agents))
+        self._enter(self.world.start(self.task, self.possible_agents, self._chance))
 
     def _enter(self, state: Any) -> None:
         world, agents = self.world, self.possible_agents
@@ -187,14 +199,15 @@ class WorldEnv(TeamEnv):
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         speech, line = split_act(message)
         between, _, behind = message[len(speech) :].partition(line) if line else ("", "", "")
+        speech, unheard = self._heard_part(agent, speech)
         text, act = line.removeprefix(MARK), None
         if line and agent in self._turns.acting:
             act = self.world.parse_act(self._state, agent, text.strip())
-        # Not acting is legal; an act line that cannot be carried out is not.
-        self._legal[agent] = act is not None or not line
+        # Not acting and silence are legal; a line or words that do nothing are not.
+        self._legal[agent] = (act is not None or not line) and (bool(speech) or not unheard.strip())
         if act is None:
             self._acts.pop(agent, None)
-            return speech, "", padding(between) + line + padding(behind)
+            return speech, "", unheard + padding(between) + line + padding(behind)
         self._acts[agent] = act
         bare = text.strip()
         spaces = text[: len(text) - len(text.lstrip())]
@@ -202,7 +215,21 @@ class WorldEnv(TeamEnv):
         excess = "".join(self.tokenize(line)[self._act_tokens :])
         if self.world.parse_act(self._state, agent, _ZEROS.sub("", bare)) == act:
             excess += "".join(_ZEROS.findall(bare))
-        return speech, line, padding(between, spaces, behind) + excess
+        return speech, line, unheard + padding(between, spaces, behind) + excess
+
+    def _heard_part(self, agent: str, speech: str) -> tuple[str, str]:
+        """Split speech into what may be heard and what may not; by default all of it may.
+
+        A phrase is heard whole or not at all: cut, it could be another phrase.
+        """
+        if self._phrases is None:
+            return speech, ""
+        phrase = speech.strip()
+        fits = len(self.tokenize(phrase)) <= self.ledger.left(agent)[0]
+        if phrase not in self._phrases or not fits:
+            return "", speech
+        before, _, after = speech.partition(phrase)
+        return phrase, before + after
 
     def _resolve(self) -> Outcome:
         messages = {agent: message.text for agent, message in self._latest.items()}

@@ -159,7 +159,7 @@ class Matrix(World[State, str]):
         goal = GOALS[self.game].format(threshold=self.threshold)
         return f"{goal} There are {self.length} rounds. {talk}"
 
-    def start(self, task: Task, agents: Sequence[str]) -> State:
+    def start(self, task: Task, agents: Sequence[str], generator: np.random.Generator) -> State:
         """Return the state before the first choice.
 
         Raises:

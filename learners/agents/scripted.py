@@ -14,7 +14,7 @@ Under `env.addressing=names`, `oracle` and `telegraph` address facts to the agen
 A scripted agent answers correctly exactly if every relevant statement was said to it or is its own.
 If all agents write one piece of work, `oracle` writes the best draft of its role and `verbose` the
 last. `Teacher` mixes these styles for a warm start to imitate. A world has its own `oracle`,
-`verbose` and further scripts (`envs.worlds.base.World.script`).
+`verbose` and further scripts, which may be called `silent` (`envs.worlds.base.World.script`).
 """
 
 from __future__ import annotations
@@ -125,9 +125,10 @@ class ScriptedTeam:
                 or it is a script for dialogues, and the environment is a world without it.
         """
         world = getattr(environment, "world", None)
-        if isinstance(world, World) and self.script not in _ANYWHERE:
-            if self.script in NAMES and self.script not in world.script_names:
-                scripts = ", ".join((*world.script_names, *_ANYWHERE))
+        is_own = isinstance(world, World) and self.script in world.script_names
+        if isinstance(world, World) and (is_own or self.script not in _ANYWHERE):
+            if self.script in NAMES and not is_own:
+                scripts = ", ".join(dict.fromkeys((*world.script_names, *_ANYWHERE)))
                 raise SettingError(
                     f"agent.script={self.script} is for dialogues; {world.name} has the scripts"
                     f" {scripts}"
@@ -165,6 +166,8 @@ def adapt_world_script(play: WorldScript) -> Script:
             has_spoken,
             info["offered"],
             "\n".join(request.texts),
+            info["round"],
+            tuple(reply.message for reply in request.history),
         )
         return play(turn, generator)
 

@@ -251,7 +251,7 @@ class BoxNet(World[State, str]):
 
         return draw_different(draw, seed, count, split, "grids")
 
-    def start(self, task: Task, agents: Sequence[str]) -> State:
+    def start(self, task: Task, agents: Sequence[str], generator: np.random.Generator) -> State:
         """Return the state before the first step.
 
         Raises:

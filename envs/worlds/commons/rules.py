@@ -165,7 +165,7 @@ class Commons(WordedCommons):
 
         return draw_different(draw, seed, count, split, "starting states")
 
-    def start(self, task: Task, agents: Sequence[str]) -> State:
+    def start(self, task: Task, agents: Sequence[str], generator: np.random.Generator) -> State:
         """Return the state in which the first harvest is due."""
         if self.newcomer and len(agents) < 2:
             raise SettingError("env.newcomer=true needs a team of at least two; got one agent")

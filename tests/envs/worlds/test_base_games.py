@@ -43,7 +43,7 @@ class Kuhn(World):
     goal = "Two players hold one of the cards 1, 2 and 3. The higher card wins."
     acts = ("check", "bet", "call", "fold")
 
-    def start(self, task, agents):
+    def start(self, task, agents, generator):
         """Deal the cards of the task."""
         return Hand(tuple(agents), tuple(Random(task.key).sample((1, 2, 3), 2)))
 
@@ -96,7 +96,7 @@ class Lift(World):
     acts = ("lift", "wait")
     common_reward = True
 
-    def start(self, task, agents):
+    def start(self, task, agents, generator):
         """Return the number of boxes."""
         return self.boxes
 

@@ -24,12 +24,13 @@ TASK = Task("", "", (), "")
 def test_a_script_sees_the_request_and_no_task():
     records = []
     script = adapt_world_script(lambda request, generator: records.append(request) or "> catch 3")
-    info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",)}
+    info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",), "round": 4}
     request = Request("fisher_0", "Month 1.", info=info)
     again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info=info)
     assert script(TASK, request, random.Random(0)) == "> catch 3"
     script(TASK, again, random.Random(0))
     assert [turn.has_spoken for turn in records] == [False, True]
+    assert [(turn.round, turn.said) for turn in records] == [(4, ()), (4, ("> x",))]
     assert (records[0].agent, records[0].text, records[0].facts) == (
         "fisher_0",
         "Month 1.",

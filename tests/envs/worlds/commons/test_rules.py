@@ -230,7 +230,7 @@ def test_settings_that_make_no_sense_are_refused(settings, error, words):
 
 def test_a_stock_may_be_drawn_from_a_range():
     env = envs.make("commons", free=True, tasks=50, generator={"stock": [20, 60]})
-    stocks = {env.world.start(task, FIVE).stock for task in env.tasks.values()}
+    stocks = {env.world.start(task, FIVE, None).stock for task in env.tasks.values()}
     assert min(stocks) >= 20 and max(stocks) <= 60 and len(stocks) > 10
 
 
