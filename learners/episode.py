@@ -96,7 +96,7 @@ class Episode:
     rewards: Mapping[str, tuple[float, ...]]
     """Reward of each agent in each round."""
     score: float = 0.0
-    """Task reward without price."""
+    """Task reward without prices, that of time included."""
     solved: bool | None = None
     """True when the task counts as solved. None: the environment does not say."""
     answer: str = ""
@@ -112,8 +112,8 @@ class Episode:
     measures: Mapping[str, float] = field(default_factory=dict)
     """Further measures of the answers by the environment, by name."""
     task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Task reward of each agent in each round, before the charge is taken off. Empty where the
-    environment does not report it."""
+    """Task reward of each agent in each round, before the charge is taken off; the price of time
+    is off already. Empty where the environment does not report it."""
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Cost of each agent's own tokens in each round, whichever agents are charged, and when. Empty
     where the environment does not report it."""

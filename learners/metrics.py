@@ -41,7 +41,7 @@ GLOSSARY: Mapping[str, str] = {
         " bills where only solved episodes pay and this one is unsolved. (Mean return over agents"
         " where the environment reports no bills.)"
     ),
-    "task_reward": "Task reward of the team in an episode.",
+    "task_reward": "Task reward of the team in an episode, less the price of its rounds, if any.",
     "billed": "Cost of the words of all agents in an episode, at the present price.",
     "tokens_said": "Tokens that all agents together said in an episode.",
     "tokens_read": "Tokens that all agents together read in an episode.",

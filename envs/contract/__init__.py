@@ -37,6 +37,7 @@ from laconic.envs.contract.episodes import (
     play,
     random_action,
     require,
+    round_price,
 )
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue.reward import PAY
@@ -209,6 +210,25 @@ def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(same, _pay, f"a reward of {reward!r}, {figures}", agent)
 
 
+def _time(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Take a price of time, `metadata["round_price"]`, off one task reward that all agents share.
+
+    Checked where it is above 0. Then `metadata["reward"]` is `common`, infos report pay, and the
+    agents of a round have one `task_reward`.
+    """
+    for seed in seeds:
+        env = make()
+        if not (time := round_price(env)):
+            return
+        received = f"round_price={time:g} with reward={env.metadata.get('reward')!r}"
+        require(time > 0 and env.metadata.get("reward") == "common", _time, received)
+        for step in play(env, seed, random_action).steps:
+            paid = {info.get("task_reward") for info in step.infos.values()}
+            require(
+                len(paid) == 1 and None not in paid, _time, f"task rewards {sorted(map(str, paid))}"
+            )
+
+
 def replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Repeat an episode to the last step under equal seeds and actions, in a used environment too.
 
@@ -250,6 +270,7 @@ RULES: tuple[Rule, ...] = (
     _observations,
     rewards,
     _pay,
+    _time,
     replay,
     _generators,
     _options,

@@ -132,6 +132,12 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def round_price(env: Env) -> float:
+    """Return the price of a round that an environment's metadata declares; 0 for none."""
+    metadata = getattr(env, "metadata", None) or {}
+    return number_of(metadata.get("round_price")) or 0.0
+
+
 def are_dicts(returned: Any, count: int) -> bool:
     """Return whether a method returned this number of dicts."""
     several = isinstance(returned, tuple | list) and len(returned) == count

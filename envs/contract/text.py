@@ -25,6 +25,7 @@ from laconic.envs.contract.episodes import (
     play,
     random_action,
     require,
+    round_price,
     saying,
 )
 from laconic.envs.dialogue.messages import join_thought
@@ -121,16 +122,20 @@ def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 
 def _silence(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Charge nothing for silence: no tokens for a silent agent, no loss for a silent team."""
+    """Charge nothing for silence: no tokens for a silent agent, no loss for a silent team.
+
+    Time is no silence: each round may cost the team `metadata["round_price"]`.
+    """
     for seed in seeds:
-        episode = _counted(make(), seed, "")
+        env = make()
+        episode, time = _counted(env, seed, ""), round_price(env)
         for step in episode or ():
             for agent, info in step.infos.items():
                 tokens = info["tokens_said"]
                 require(tokens == 0, _silence, f"{tokens} tokens said", agent)
         for step in episode.steps if episode else ():
             for agent, reward in step.returned[1].items():
-                require(reward >= 0, _silence, f"reward {reward!r}", agent)
+                require(reward >= -time, _silence, f"reward {reward!r}", agent)
 
 
 def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:

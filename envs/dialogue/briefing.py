@@ -113,6 +113,8 @@ class Rules:
     """True if a token costs its speaker once for each agent that hears it."""
     reading_priced: bool = False
     """True if tokens cost the agents that hear them."""
+    rounds_priced: bool = False
+    """True if each round costs the team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,7 @@ def _explain(rules: Rules) -> str:
     each = " for each agent that hears it" if rules.per_listener else ""
     cost = f" Every token you say costs reward{each}; silence is free." if rules.priced else ""
     cost += " Every token you hear costs reward." if rules.reading_priced else ""
+    cost += " Every round costs the team reward." if rules.rounds_priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"
         f" same time or stay silent.{links}{EXPLAINED[rules.addressing]}{cost}"

@@ -4,7 +4,8 @@ Rules beyond those of `envs.dialogue.team`: all agents read the whole task, or i
 dealt among them. The answering agents commit to an answer, and their messages are graded.
 
 Reward of an agent in a round: minus the price of the tokens charged. The last round adds the task
-reward; with `reward.paid=round` every round adds the score of the answers so far.
+reward; with `reward.paid=round` every round adds the score of the answers so far. Each round costs
+`reward.round_price`.
 
 Every end is a termination. The last infos name it under `ended_by` (`envs.dialogue.reward`):
 
@@ -233,6 +234,7 @@ class DialogueEnv(TeamEnv):
             addressing=addressing,
             per_listener=reward.charge == "listeners",
             reading_priced=reward.read_price > 0,
+            rounds_priced=reward.round_price > 0,
         )
         super().__init__(
             tasks,

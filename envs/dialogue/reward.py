@@ -2,6 +2,9 @@
 
     reward = task reward - price * tokens charged / normalizer
 
+The task reward is what the task pays, less `round_price` for each round that is played: the price
+of time, the same for every agent.
+
 `Pay` keeps three numbers apart: the task reward, the cost of an agent's own tokens (its bill), and
 the deduction from its reward (its charge). Messages are charged, and the thoughts before them at a
 weight of their own. With `charge=listeners` a message costs its tokens once for each agent that
@@ -55,6 +58,9 @@ class Reward:
     thought_weight: float = 1.0
     """Price of a thought token as a share of the price of a message token; 0 is free. No part of a
     thought is exempt."""
+    round_price: float = 0.0
+    """Reward units that each played round takes off the task reward of every agent, also in silence
+    and in failed episodes; the score stays without it. Only where all agents are paid alike."""
     multiply_by: str | None = None
     """Measure of the answers that multiplies the benchmark's score, such as `source_overlap` of
     `tldr` and `arxiv`; None for none. Whether a task counts as solved does not change."""
@@ -68,6 +74,7 @@ class Reward:
         number("env.reward.normalizer", self.normalizer, above=0)
         number("env.reward.read_price", self.read_price, lowest=0)
         number("env.reward.thought_weight", self.thought_weight, lowest=0)
+        number("env.reward.round_price", self.round_price, lowest=0)
         for key in ("price", "read_price"):
             if not getattr(self, key) / self.normalizer <= DEAREST:
                 raise SettingError(
@@ -105,10 +112,11 @@ class Reward:
 
 PAY = ("task_reward", "billed", "charged")
 """Keys of infos for the pay of an agent in a round, of the environments that report it."""
-PAY_RULES = ("reward", "when", "charge", "max_reward", "graded")
+PAY_RULES = ("reward", "when", "charge", "round_price", "max_reward", "graded")
 """Keys of an environment's metadata that say how it pays. `reward` is `common` where the task pays
-all agents the same, else `own`; `when` and `charge` are those of `Reward`; `max_reward` is the most
-that the task pays an agent in an episode, and `graded` is true if it may pay a part of that."""
+all agents the same, else `own`; `when`, `charge` and `round_price` are those of `Reward`;
+`max_reward` is the most that the task pays an agent in an episode, the price of time aside, and
+`graded` is true if it may pay a part of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ class Pay:
     """Pay of one agent in one round, in reward units."""
 
     task_reward: float = 0.0
-    """Reward of the task."""
+    """Reward of the task, less the price of the round."""
     billed: float = 0.0
     """Cost of the agent's own tokens of this round, even if they are charged to others or later,
     and of the tokens that it heard where `read_price` is above 0."""
@@ -215,7 +223,10 @@ class Account:
         tokens_heard: Mapping[str, int] | None = None,
         due: bool,
     ) -> dict[str, Pay]:
-        """Pay each agent its earnings of a round, less the charge for tokens.
+        """Pay each agent its earnings of a round, less the price of the round and the charge.
+
+        Time comes off the earnings and is no charge: it is due whatever `when` says, and no bill
+        has a part of it. So all that reads task rewards takes it in.
 
         With `when=solved` charges are kept until they are `due`. They are due in the last round
         of a solved episode, and in no other.
@@ -226,5 +237,6 @@ class Account:
                 self.owed[agent] += cost
             charges = dict(self.owed) if due else dict.fromkeys(charges, 0.0)
         return {
-            agent: Pay(float(earned[agent]), bill, charges[agent]) for agent, bill in bills.items()
+            agent: Pay(float(earned[agent]) - self.reward.round_price, bill, charges[agent])
+            for agent, bill in bills.items()
         }

@@ -203,8 +203,8 @@ class TeamEnv(TextEnv, ABC):
 
     @reward.setter
     def reward(self, reward: Reward) -> None:
-        rules = {"when": reward.when, "charge": reward.charge, **self._task_pay(reward)}
-        self.metadata = {**self.metadata, **rules}
+        rules = {"when": reward.when, "charge": reward.charge, "round_price": reward.round_price}
+        self.metadata = {**self.metadata, **rules, **self._task_pay(reward)}
         self._reward = reward
 
     def _task_pay(self, reward: Reward) -> dict[str, Any]:

@@ -12,12 +12,12 @@ Rules beyond those of `envs.dialogue.team`:
   form (`> catch 10`) or the tokens of the longest act.
 - Where a world hears its phrases alone (`World.only_phrases`), other words, or a phrase beyond the
   caps, are such a line: charged and unheard.
-- An agent that does not act gets the world's default. A silent team never loses reward, and a
-  round of silence ends nothing.
+- An agent that does not act gets the world's default. A silent team loses no reward but the price
+  of time (`reward.round_price`). A round of silence ends nothing.
 
-The reward of an agent in a round is its gain less the price of the tokens charged. Every end is a
-termination: the world is over (`ended_by` is `rules`). A spent budget silences a team and ends
-nothing.
+The reward of an agent in a round is its gain less the prices of the round and of the tokens
+charged. Every end is a termination: the world is over (`ended_by` is `rules`). A spent budget
+silences a team and ends nothing.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class WorldEnv(TeamEnv):
 
     Raises:
         SettingError: a setting is outside its range or contradicts another; two tasks share a key;
-            solved episodes alone are to be charged, and the world calls none of them solved; messages
-            have addresses, and the world hears its phrases alone.
+            solved episodes alone are to be charged, and the world calls none of them solved; rounds
+            have a price, and the world pays each agent its own gain; messages have addresses, and
+            the world hears its phrases alone.
         UnknownNameError: a topology does not exist.
     """
 
@@ -131,6 +132,7 @@ class WorldEnv(TeamEnv):
                 addressing=addressing,
                 per_listener=reward.charge == "listeners",
                 reading_priced=reward.read_price > 0,
+                rounds_priced=reward.round_price > 0,
             ),
             reward=reward,
             channel=channel,
@@ -159,6 +161,12 @@ class WorldEnv(TeamEnv):
                 "env.reward.when=solved charges solved episodes alone, and an episode of"
                 f" env={self.world.name} is neither solved nor unsolved: expected always, got"
                 " solved; set env.reward.when=always"
+            )
+        if reward.round_price and not self.world.common_reward:
+            raise SettingError(
+                "env.reward.round_price is the price of time of a team that is paid alike, and"
+                f" env={self.world.name} pays each agent its own gain: expected 0, got"
+                f" {reward.round_price:g}; leave it out, and let the world's gains fall with time"
             )
         return {"graded": self.world.graded, "max_reward": self.world.max_reward}
 

@@ -53,6 +53,7 @@ HIDDEN: Mapping[str, Any] = MappingProxyType(
         "env.addressing": "none",
         "env.reward.read_price": 0.0,
         "env.reward.thought_weight": 1.0,
+        "env.reward.round_price": 0.0,
         "env.reward.multiply_by": None,
         "env.reward.measure": None,
         "agent.lora.rank": 16,

@@ -13,6 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE
 from laconic.experiments.command_line.targets import part_names
@@ -68,16 +69,24 @@ def print_start(team: Any, environment: ParallelEnv[str, Any, Any]) -> None:
 
 
 def unaffordable(environment: ParallelEnv[str, Any, Any]) -> str:
-    """Describe a price that a perfect, brief team could not pay; else empty.
+    """Describe prices that a perfect, brief team could not pay in its last round; else empty.
 
     A price was once for 50 tokens everywhere, so an old `env.reward.price=3` would pass in silence.
     """
     task = getattr(environment, "benchmark", getattr(environment, "world", None))
     tokens = getattr(task, "defaults", {}).get("reward", {}).get("normalizer")
-    if tokens is None:
+    reward = getattr(environment, "reward", None)
+    if not isinstance(reward, Reward) or (tokens is None and not reward.round_price):
         return ""
-    reward = environment.reward
-    paid, most = reward.price * tokens / reward.normalizer, environment.metadata["max_reward"]
+    # What the words of other environments cost is unknown.
+    paid = 0.0 if tokens is None else reward.price * tokens / reward.normalizer
+    most, rounds = environment.metadata["max_reward"], environment.rounds
+    if paid <= most < paid + rounds * reward.round_price:
+        return (
+            f"a task solved in the last of {rounds} rounds earns less than nothing: {most:g}, less"
+            f" {rounds} x {reward.round_price:g} for time and {paid:.3g} for the fewest words; set"
+            f" env.reward.round_price to at most {(most - paid) / rounds:.3g}"
+        )
     if paid <= most:
         return ""
     return (

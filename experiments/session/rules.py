@@ -53,6 +53,8 @@ class Context:
     """True if only solved episodes are charged (`env.reward.when=solved`)."""
     price: float = 0.0
     """Price of the environment, `env.reward.price`; 0 if unknown."""
+    round_price: float = 0.0
+    """Price of a round, `env.reward.round_price`, reward units."""
 
 
 def context_of(settings: Mapping[str, Any]) -> Context:
@@ -66,6 +68,7 @@ def context_of(settings: Mapping[str, Any]) -> Context:
         charging_of(settings).power > 0 or former > 0,
         when == "solved",
         number_of(setting(settings, "env.reward.price")),
+        number_of(setting(settings, "env.reward.round_price")),
     )
 
 
@@ -335,7 +338,7 @@ def _charge_rules(context: Context) -> dict[str, Rule]:
     return {
         "price_above_pass_rate": Streak(
             WINDOW,
-            lambda row: _charge_less_earnings(row, context.only_solved),
+            partial(_charge_less_earnings, context),
             _above(0.0),
             "charge of an episode less what it earns {mean:+.2f}",
             "step {step}: over the last {rows} updates the words of an episode were charged"
@@ -401,9 +404,13 @@ def _unpriced(row: Row) -> float | None:
     return float("train/billed" not in row) if "train/reward" in row else None
 
 
-def _charge_less_earnings(row: Row, only_solved: bool) -> float | None:
-    """Return what an episode is charged less what it earns, reward units; None if unpriced."""
+def _charge_less_earnings(context: Context, row: Row) -> float | None:
+    """Return what an episode is charged less what it earns, reward units; None if unpriced.
+
+    The price of time is left out, since silence would not save it.
+    """
     if row.get("train/price", 0.0) <= 0 or "train/billed" not in row:
         return None
-    charged = row.get("train/accuracy", 1.0) if only_solved else 1.0
-    return row["train/billed"] * charged - row["train/task_reward"]
+    charged = row.get("train/accuracy", 1.0) if context.only_solved else 1.0
+    earned = row["train/task_reward"] + context.round_price * row.get("train/rounds", 0.0)
+    return row["train/billed"] * charged - earned

@@ -105,6 +105,12 @@ class TextArena(TextEnv):
                 f" team and env.reward.read_price=0; got charge={self.reward.charge} and"
                 f" read_price={self.reward.read_price}"
             )
+        if self.reward.round_price:
+            raise SettingError(
+                "env.reward.round_price is the price of time of a team that is paid alike, and each"
+                " player of TextArena is paid its own result: expected 0, got"
+                f" {self.reward.round_price:g}; leave it out"
+            )
         self.tokenize = tokenize
         odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
         count = whole("env.tasks", tasks, 1)

@@ -127,7 +127,7 @@ def check_voters(environment: Any) -> None:
     """Check that each agent of an environment reads the whole task and answers it alone.
 
     Raises:
-        SettingError: it does not, or it charges tokens by the reference answer.
+        SettingError: it does not, or it charges tokens by the reference answer, or time.
     """
     agents = getattr(environment, "possible_agents", ())
     answering = getattr(environment, "answering", ())
@@ -145,6 +145,12 @@ def check_voters(environment: Any) -> None:
         raise SettingError(
             "env.reward.when=solved charges by the reference answer, and learner.collective has"
             " none; set env.reward.when=always"
+        )
+    if environment.reward.round_price:
+        raise SettingError(
+            "learner.collective pays answers of one round in place of the task, so a price of time"
+            f" has no effect: expected 0, got env.reward.round_price="
+            f"{environment.reward.round_price:g}; leave it out"
         )
 
 

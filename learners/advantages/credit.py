@@ -15,8 +15,9 @@ charges in this update (`Episode.price_share`).
 Credits are pure functions of one episode; they know neither groups nor tokens. `rank` alone takes
 its weights from the group (`OF_GROUP`). `silence` and `shapley` are counterfactual: a collector
 measures them by replays (`learners.rollout.collectors`), and a learner adds that collector by
-itself. With `env.reward.when=solved`, C is 0 in episodes that were not solved. An environment that
-reports no bills counts as unpriced: T is its reward.
+itself. A price of time (`env.reward.round_price`) is off T already, so a message that ends an
+episode earlier is paid for the rounds it saves. With `env.reward.when=solved`, C is 0 in episodes
+that were not solved. An environment that reports no bills counts as unpriced: T is its reward.
 """
 
 from __future__ import annotations
@@ -242,10 +243,11 @@ def team_parts(episode: Episode) -> Parts:
 def pass_rate(episodes: Sequence[Episode]) -> float:
     """Return q, the mean success of episodes, from 0 to 1.
 
-    An episode of a graded task counts its task reward over `max_reward`. Any other counts 1 if it
-    was solved, however late, and else what it earned of `max_reward`, or 0 where the environment
-    declares none: an environment of a user may pay what it likes. It counts 1 if the environment
-    does not report whether it was solved, or pays each agent its own gain.
+    An episode of a graded task counts its task reward over `max_reward`, so a price of time lowers
+    it. Any other counts 1 if it was solved, however late and whatever time costs. Else it counts
+    what it earned of `max_reward`, or 0 where the environment declares none: an environment of a
+    user may pay what it likes. It counts 1 if the environment does not report whether it was
+    solved, or pays each agent its own gain.
     """
     rates = [_success(episode) for episode in episodes]
     return sum(rates) / len(rates) if rates else 1.0

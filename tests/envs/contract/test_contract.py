@@ -311,7 +311,7 @@ def test_a_broken_rule_is_named_with_the_agent_and_what_came(broken, sentence):
 def test_every_rule_opens_with_a_sentence_and_is_listed_once():
     sentences = [rule.__doc__ for rule in RULES]
     assert all(sentence.split("\n")[0].endswith(".") for sentence in sentences)
-    assert len(set(sentences)) == len(RULES) == 21
+    assert len(set(sentences)) == len(RULES) == 22
     assert RULES[-len(TEXT_RULES) :] == TEXT_RULES
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from door_game import door
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from places import CONF
@@ -197,6 +198,15 @@ def test_limits_on_thoughts_that_differ_are_named():
         # A program of a pair earns 4.
         ("coop_mbpp", {"price": 3}, ""),
         ("coop_mbpp", {"price": 5}, "5 for 49 tokens, of 4"),
+        # Two rounds: 1 - 2 x 0.44 - 0.12 is 0, and 1 - 2 x 0.5 - 0.12 is less.
+        ("gsm8k", {"round_price": 0.44}, ""),
+        (
+            "gsm8k",
+            {"round_price": 0.5},
+            "last of 2 rounds .*: 1, less 2 x 0.5 for time and 0.12 for .* to at most 0.44$",
+        ),
+        # The words alone cost too much already.
+        ("gsm8k", {"price": 3, "round_price": 0.5}, "more than it earns: 3 for 12 tokens"),
     ],
 )
 def test_a_price_that_a_brief_team_cannot_pay_is_named(name, reward, words, capsys):
@@ -204,4 +214,10 @@ def test_a_price_that_a_brief_team_cannot_pay_is_named(name, reward, words, caps
     found = unaffordable(env)
     assert re.search(words, found) if words else not found
     print_start(None, env)
-    assert ("price: a perfect, brief team" in capsys.readouterr().out) == bool(words)
+    assert ("price: a " in capsys.readouterr().out) == bool(words)
+
+
+def test_time_that_no_solved_task_can_pay_is_named_where_the_unit_of_words_is_unknown():
+    # Four rounds of 0.3, of a game that earns 1.
+    assert not unaffordable(door(round_price=0.25))
+    assert unaffordable(door(round_price=0.3)).endswith("env.reward.round_price to at most 0.25")

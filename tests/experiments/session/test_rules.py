@@ -259,6 +259,14 @@ def test_a_charge_above_the_earnings_gets_a_warning(only_solved, billed, over) -
     assert not over or f"charged {over} more than it earned" in warnings[-1][0]
 
 
+def test_time_is_no_charge_that_silence_would_save() -> None:
+    # Ten rounds of 0.05 are off a reward of 1, and 0.6 is charged: 0.6 < 0.5 + 0.5.
+    row = {**HEALTHY, "train/billed": 0.6, "train/task_reward": 0.5, "train/rounds": 10.0}
+    for price, count in ((0.05, 0), (0.0, 1)):
+        rules = Rules(Context(round_price=price))
+        assert sum(len(rules.observe(step, row)) for step in range(5)) == count
+
+
 def test_a_gradient_of_zero_is_fine_where_nothing_is_to_learn() -> None:
     rules = Rules(Context())
     flat = {"learner/grad_norm": 0.0, "learner/groups_without_contrast": 1.0}

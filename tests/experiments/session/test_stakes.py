@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from door_game import Players, door
 
 from laconic.experiments.session.stakes import (
     Charging,
     Mute,
     charging_of,
     price_sentence,
+    silence_earns,
     stakes,
 )
 from laconic.learners.episode import Episode
 from laconic.learners.interfaces import Reply
 from laconic.learners.metrics import summarize
+from laconic.learners.rollout.play import Start
 
 PAIR = ("a_0", "b_0")
 
@@ -131,6 +136,27 @@ def test_a_graded_task_passes_by_the_part_that_it_pays() -> None:
     line = sentence(Charging("team", 1.0), graded)
     assert "and earns 2.00" in line
     assert "At a pass rate of 50% the words of all are charged 3.00" in line
+
+
+def test_a_silent_team_that_plays_rounds_earns_less_than_nothing() -> None:
+    # Four rounds in silence cost 0.4; the team earns 0.8 in two: its words bring 1.2.
+    timed = episode(bills=(1.0, 0.3), paid=(0.8, 0.8))
+    line = sentence(Charging("own"), timed, silence=-0.4)
+    assert "and earns 0.80 (learner.credit=own); a silent team earns -0.40." in line
+    # 40 x 1.2 / 1.3 = 36.9 tokens.
+    assert line.endswith("silence would earn more until 37 tokens are enough (env.reward.price).")
+
+
+def test_what_silence_earns_is_measured_with_the_price_of_time() -> None:
+    environments = [door()]
+    policies = dict.fromkeys(environments[0].possible_agents, Players())
+    run: Any = SimpleNamespace(
+        environments=environments,
+        starts=[Start(0)],
+        policies=policies,
+        by_main=lambda function: function(),
+    )
+    assert silence_earns(run) == pytest.approx(-0.4)
 
 
 def test_only_solved_episodes_are_charged_where_the_environment_says_so() -> None:

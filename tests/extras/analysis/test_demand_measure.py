@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 
 import pytest
+from door_game import Players, door
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -138,3 +139,13 @@ def relay_like():
         possible_agents = ["a_0"]
 
     return Plain()
+
+
+def test_words_that_end_an_episode_sooner_are_worth_the_rounds_that_they_save():
+    environments = [door() for _ in range(2)]
+    policies = dict.fromkeys(environments[0].possible_agents, Players(("teller_0",)))
+    worths = measure(environments, policies, [Start(0)], Settings()).worths
+    # Without the key the team fails in four rounds instead of solving in two: 0.8 + 0.4. Without
+    # `open` the solver opens a round later.
+    found = {worth.turn.message: worth.team for worth in worths}
+    assert found == {"key": pytest.approx((0.0, 1.2)), "open": pytest.approx((0.0, 0.1))}

@@ -195,6 +195,7 @@ def test_a_game_that_fails_on_an_act_is_lost_by_its_speaker(monkeypatch):
         ({"game": "KuhnPoker-v0", "players": 0}, "env.players"),
         ({"reward": Reward(charge="listeners")}, "does not say who hears a message"),
         ({"reward": Reward(read_price=1.0)}, "got charge=own and read_price=1.0"),
+        ({"reward": Reward(round_price=0.5)}, "is paid its own result: expected 0, got 0.5"),
     ],
 )
 def test_unplayable_settings_are_refused_with_a_reason(settings, words):

@@ -115,6 +115,7 @@ def test_channels_do_not_depend_on_order_or_rotation_and_never_exceed_number_and
         ({"team": {"solver": 2, "helper": 1}}, "2 answers of 3 agents"),
         ({"answer": "joint"}, "expected env.rounds=1"),
         ({"reward": envs.Reward(when="solved")}, "set env.reward.when=always"),
+        ({"reward": envs.Reward(round_price=0.1)}, "expected 0, got env.reward.round_price=0.1"),
     ],
     ids=str,
 )
