@@ -91,17 +91,23 @@ Keys of the teacher hold wherever it is imitated."""
 
 _BUDGETS = ("env.budget.message", "env.budget.episode")
 """Caps that a team may raise; a cap that the environment does not set stays unset."""
+_FORM = "env.instructions"
+"""Setting that full instructions would take otherwise, which overflow small weights: they then fall
+silent. So it is also set where the user names a class, whose node holds only what was typed."""
 _DEMONSTRATIONS = "laconic.learners.rollout.collectors.demonstrations"
 _FRESH = "laconic.learners.agents.tiny.new.NewTeam"
 
 
-def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str]) -> list[str]:
+def apply_defaults(
+    cfg: DictConfig, typed: set[str], experiments: Sequence[str], takes_form: bool = False
+) -> list[str]:
     """Set the defaults of environment, learner and team in a composed configuration, in place.
 
     Args:
         cfg: the composed configuration.
         typed: dotted keys that the user typed, with their parents.
         experiments: chosen options of the group `experiment`.
+        takes_form: whether the user named a class of environments that takes `env.instructions`.
 
     Returns:
         One line per value that the team or the learner changed.
@@ -136,7 +142,7 @@ def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str])
             cap = OmegaConf.select(cfg, key)
             if cap is None or (value is not None and cap >= value):
                 continue
-        if _set(cfg, key, value, fixed):
+        if _set(cfg, key, value, fixed, new=key == _FORM and takes_form):
             notes.append(f"note: {key}={value}, which suits the team")
     return notes
 
@@ -176,11 +182,11 @@ def team_defaults(agent: Any, imitates: bool = False, environment: str = "") -> 
     return dict(stated(imitates))
 
 
-def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str]) -> bool:
-    """Set a key that exists and is not fixed; return whether its value changed."""
+def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str], new: bool = False) -> bool:
+    """Set a key that exists, or may be new, and is not fixed; return whether its value changed."""
     parent, _, name = key.rpartition(".")
     node = OmegaConf.select(cfg, parent)
-    if key in fixed or not isinstance(node, DictConfig) or name not in node:
+    if key in fixed or not isinstance(node, DictConfig) or not (new or name in node):
         return False
     if OmegaConf.select(cfg, key, throw_on_missing=False) == value:
         return False

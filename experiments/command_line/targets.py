@@ -136,7 +136,8 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         is_preset = override.package or any(key.startswith(f"{node}.") for key in preset)
         if is_group and is_preset and (note := _drop_foreign_settings(cfg, node, typed)):
             notes.append(note.partition("; kept")[0])
-    return [*notes, *apply_defaults(cfg, typed, experiments)]
+    takes_form = f"env{_TARGET}" in typed and _takes(str(cfg.env._target_), "instructions")
+    return [*notes, *apply_defaults(cfg, typed, experiments, takes_form)]
 
 
 def accept_hidden(arguments: Iterable[str]) -> list[str]:
@@ -349,6 +350,18 @@ def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | 
     others = _listed(key, [name for name in names if name in accepted])
     also = f"; kept as in the yaml files: {others}" if others else ""
     return f"note: {node._target_} does not take {_listed(key, dropped)}, left out{also}"
+
+
+def _takes(target: str, name: str) -> bool:
+    """Return whether a class or function that can be found takes a setting of this name."""
+    names, complete = _inspect(target)
+    if complete or name in names:
+        return name in names
+    try:
+        resolve_name(target)
+    except Exception:
+        return False
+    return True
 
 
 def _inspect(target: str) -> tuple[tuple[str, ...], bool]:

@@ -147,6 +147,27 @@ def test_other_environments_keep_the_common_values_of_a_warm_start():
     assert composed("env=math")[0].train.steps == 60
 
 
+@pytest.mark.parametrize(
+    ("target", "form"),
+    [
+        # One takes any name, one names the form, one does not take it, and one cannot be found.
+        ("laconic.envs.make", "brief"),
+        ("laconic.envs.DialogueEnv", "brief"),
+        ("laconic.envs.wrappers.FullTranscript", None),
+        ("no.such.World", None),
+    ],
+)
+def test_a_class_that_the_user_names_has_the_form_of_its_team(model, target, form):
+    own = ("~env", f"+env._target_={target}")
+    cfg, notes = composed(*own)
+    assert cfg.env == {"_target_": target, **({"instructions": form} if form else {})}
+    assert ("note: env.instructions=brief, which suits the team" in notes) == bool(form)
+    if form:
+        assert composed(*own, "+env.instructions=short")[0].env.instructions == "short"
+        language = composed(*own, "agent=hf", f"agent.model={model}")[0]
+        assert language.env.instructions == "full" and "budget" not in language.env
+
+
 def test_a_language_model_has_its_own_teacher(model):
     warm = ("experiment=warm_start", "env=sports", "agent=hf", f"agent.model={model}")
     cfg, _ = composed(*warm)
