@@ -115,8 +115,8 @@ MUTANTS = (
     NamedMutant(
         "the price is a power of the pass rate",
         "learners/prices/schedule.py",
-        "price * rate**self.power",
-        "price * rate",
+        "float(rate**self.power)",
+        "float(rate)",
         "tests/learners/prices/test_schedule.py",
     ),
     NamedMutant(

@@ -69,6 +69,7 @@ EPISODE = Episode(
     "team",
     "answer",
     topology=({"solver_0": AGENTS[1:]}, {}),
+    price_share=0.25,
 )
 ENV = {
     "topology": "star",

@@ -151,6 +151,15 @@ def test_a_budget_ends_with_the_last_of_its_time():
         budget.spend(1.0)
 
 
+@pytest.fixture
+def interruptible():
+    """Handle an interrupt as a program does; tests before may have left another handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_wait_and_the_process(tokenizer):
     tokenizer.chat_template += "{# of a stranger #}"
     render(tokenizer, [{"role": "user", "content": "Is it there?"}])
