@@ -49,7 +49,6 @@ def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
 
 def test_edges_are_learned_beside_a_method_and_alone(run, small, tmp_path, rows):
     settings = ["learner/topology=edges", "env.topology=complete", "learner.topology.updates=1"]
-    settings += ["train.steps=2"]
     cases = {name: [f"learner={name}"] for name in ("gspo", "c3", "ippo")}
     cases["alone"] = ["agent.frozen=true"]
     for name, more in cases.items():

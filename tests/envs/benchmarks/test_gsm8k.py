@@ -83,15 +83,9 @@ def test_all_real_rows_load_and_lose_no_word(split: Any, count: int) -> None:
 
 
 @needs_data
-@pytest.mark.parametrize(
-    ("split", "step"),
-    [("train", 8), ("evaluation", 2)]
-    + [pytest.param(split, 1, marks=pytest.mark.slow) for split in ("train", "evaluation")],
-)
-def test_real_answers_are_right_and_corrupted_ones_wrong(split: Any, step: int) -> None:
-    pairs = [*zip(BENCHMARK.load(DATA, split), rows(DATA, split), strict=True)][::step]
-    assert len(pairs) > 300
-    for task, (_, row) in pairs:
+@pytest.mark.parametrize("split", ["train", "evaluation"])
+def test_real_answers_are_right_and_corrupted_ones_wrong(split: Any) -> None:
+    for task, (_, row) in zip(BENCHMARK.load(DATA, split), rows(DATA, split), strict=True):
         working, gold = row["answer"].rsplit("#### ", 1)
         assert BENCHMARK.score(task, {"solver_0": row["answer"]}).value == 1.0, row
         off_by_one = f"{working}#### {int(gold.replace(',', '')) + 1}"

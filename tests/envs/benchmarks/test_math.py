@@ -30,9 +30,9 @@ needs_data = pytest.mark.skipif(
 )
 # (folder, part, rows that are read, every which row the quick test takes)
 SOURCES = [
-    ("math", "train", 5585, 120),
-    ("math", "evaluation", 2250, 50),
-    ("math500", "evaluation", 250, 6),
+    ("math", "train", 5585, 60),
+    ("math", "evaluation", 2250, 25),
+    ("math500", "evaluation", 250, 3),
 ]
 ROW = {"problem": "Find $1+1$.", "level": "Level 2", "type": "Algebra", "solution": r"\boxed{2}"}
 

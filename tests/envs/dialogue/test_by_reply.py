@@ -79,9 +79,9 @@ def test_the_answer_is_the_reply_nearest_to_the_centroid():
     assert ByReply().nearest({"b": "x", "a": "x"}, (), list) == "b"
 
 
-def test_no_graph_of_two_thousand_has_a_cycle():
+def test_no_graph_of_ten_thousand_has_a_cycle():
     generator, links = np.random.default_rng(0), 0
-    for _ in range(2_000):
+    for _ in range(10_000):
         agents, width = generator.integers(2, 7, size=2)
         # Few different counts, so that many vectors and contributions are equal.
         units = unit(generator.integers(0, 3, size=(agents, width)))
@@ -92,7 +92,7 @@ def test_no_graph_of_two_thousand_has_a_cycle():
         links += sum(map(len, hears))
         psi = contributions(units)
         assert all([*each] == sorted(each, key=lambda m: -psi[m]) for each in hears)
-    assert links > 2_000
+    assert links > 10_000
 
 
 @pytest.mark.parametrize("agents", range(1, 18))
@@ -242,11 +242,10 @@ def test_prices_of_listeners_budgets_and_addresses_follow_the_links():
 
 def test_the_contract_holds():
     check_env(lambda: made(budget={"message": 12, "round": 30, "episode": 60}))
-    # Its twelve months would be the same rule twelve times.
-    check_env(lambda: envs.make("commons", free=True, tasks=4, topology=BY_REPLY, months=3))
+    check_env(lambda: envs.make("commons", free=True, tasks=4, topology=BY_REPLY))
 
 
-def voters(solvers, wrong, *, episodes=250, first=700):
+def voters(solvers, wrong, *, episodes=400, first=700):
     """Let voters answer with three sums each; return plurality's and the centroid's accuracy.
 
     A step is right with probability 0.3 ** (1 / 3), so a voter with 0.3. A wrong number is one of

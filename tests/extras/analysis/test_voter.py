@@ -39,15 +39,10 @@ def environments(name: str):
     ]
 
 
-def episodes(name: str, voters: tuple[float, float, float], seed: int = 0, count: int = EPISODES):
+def episodes(name: str, voters: tuple[float, float, float], seed: int = 0):
     made = environments(name)
-    starts = [Start(number, key) for number, key in enumerate(made[0].tasks)][:count]
+    starts = [Start(number, key) for number, key in enumerate(made[0].tasks)]
     return play(made, VoterTeam(*voters).policies(made[0]), starts, seed=seed)
-
-
-@cache
-def large_sample(name: str, voters: tuple[float, float, float]):
-    return episodes(name, voters)
 
 
 def predicted(name: str, voters: tuple[float, float, float]) -> float:
@@ -57,16 +52,10 @@ def predicted(name: str, voters: tuple[float, float, float]) -> float:
     return (1 + Vote(fan_in, fidelity, shared).by_depth(2 * accuracy - 1, depth)[-1]) / 2
 
 
-# A share that voters have in common and messages that are flipped are in one case of each tree.
-CASES = [("star of 4", VOTERS[0]), ("star of 4", VOTERS[1]), ("binary", VOTERS[2])]
-MORE = [(name, voters) for name in TREES for voters in VOTERS if (name, voters) not in CASES]
-
-
-@pytest.mark.parametrize(
-    ("name", "voters"), [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)]
-)
+@pytest.mark.parametrize("voters", VOTERS, ids=str)
+@pytest.mark.parametrize("name", [*SCHEDULES, pytest.param(LARGE, marks=pytest.mark.slow)])
 def test_the_prediction_is_inside_the_interval(name, voters):
-    solved = sum(bool(episode.solved) for episode in large_sample(name, voters))
+    solved = sum(bool(episode.solved) for episode in episodes(name, voters))
     low, high = wilson(solved, EPISODES)
     assert low <= predicted(name, voters) <= high
 
@@ -90,7 +79,7 @@ def test_the_predictions_differ_by_more_than_an_interval():
 def test_siblings_share_a_vote_with_its_flip():
     # ρ is the correlation of the messages of siblings. They are all equal with probability
     # ρ + (1 - ρ) (h^4 + (1 - h)^4), where h = (1 + γ u) / 2 = .62 of accuracy .65 and γ = .8.
-    played = large_sample("star of 4", (0.65, 0.3, 0.8))
+    played = episodes("star of 4", (0.65, 0.3, 0.8))
     equal = sum(len({turn.message for turn in each.turns[:4]}) == 1 for each in played)
     low, high = wilson(equal, EPISODES)
     assert low <= 0.3 + 0.7 * (0.62**4 + 0.38**4) <= high
@@ -111,15 +100,15 @@ def test_all_agents_of_a_ballot_vote_by_themselves():
 
 
 def test_the_first_vote_decides_a_tie_and_certain_voters_are_certain():
-    assert all(each.solved for each in episodes("binary", (1.0, 0.0, 1.0), count=50))
-    assert not any(each.solved for each in episodes("binary", (0.0, 0.0, 1.0), count=50))
-    for each in episodes("star of 4", (0.5, 0.0, 1.0), count=50):
+    assert all(each.solved for each in episodes("binary", (1.0, 0.0, 1.0)))
+    assert not any(each.solved for each in episodes("binary", (0.0, 0.0, 1.0)))
+    for each in episodes("star of 4", (0.5, 0.0, 1.0))[:50]:
         votes = [turn.message for turn in each.turns[:4]]
         assert each.turns[4].message == max(votes, key=votes.count)
 
 
 def test_equal_seeds_play_equal_votes():
-    first, again, other = (episodes("binary", VOTERS[1], seed, 50) for seed in (3, 3, 4))
+    first, again, other = (episodes("binary", VOTERS[1], seed) for seed in (3, 3, 4))
     assert [e.solved for e in first] == [e.solved for e in again] != [e.solved for e in other]
 
 

@@ -21,9 +21,8 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
         "train.tasks_per_step=2",
         "train.group_size=2",
         "measure.repetitions=2",
-        "measure.warm_up=false",
-        "measure.episodes=4",
-        "measure.answers=1",
+        "measure.episodes=20",
+        "measure.answers=3",
         "threads=1",
         f"hydra.run.dir={tmp_path}/run",
     )

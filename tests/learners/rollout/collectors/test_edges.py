@@ -177,7 +177,7 @@ def test_a_group_is_played_under_one_graph_and_agents_hear_along_it():
             assert named == graph[0].get("solver_0", ())
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_on_split_arithmetic_the_star_into_the_solver_is_learned(seed):
     environments = [made() for _ in range(64)]
     # The oracle tells what matters, and answers if it knows all that matters.
