@@ -112,7 +112,7 @@ corrections: .venv/installed  ## measure which correction fits stale episodes be
 	$(BIN)/python tests/support/corrections.py outputs/corrections
 
 # It goes on where it was stopped.
-evidence-price: .venv/installed  ## what a price does under every charge rule, credit and method (375 trainings, 8 core-hours)
+evidence-price: .venv/installed  ## what a price does on six starts, under every credit and method (117 trainings)
 	$(BIN)/python docs/evidence/price.py run outputs/price
 	$(BIN)/python docs/evidence/price.py collect outputs/price
 	$(BIN)/python docs/evidence/price.py tables

@@ -115,8 +115,9 @@ class Episode:
     """Task reward of each agent in each round, before the charge is taken off; the price of time
     is off already. Empty where the environment does not report it."""
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Cost of each agent's own tokens in each round, whichever agents are charged, and when. Empty
-    where the environment does not report it."""
+    """Cost of each agent's own tokens in each round, and of those that it heard where reading has a
+    price, whichever agents are charged, and when. Empty where the environment does not report
+    it."""
     max_reward: float | None = None
     """Largest task reward of an agent in an episode. None where the environment declares none."""
     graded: bool = False

@@ -294,12 +294,13 @@ def picture() -> None:
 
 def interval(values: Sequence[float], percent: bool) -> str:
     """Write the mean over seeds with its 95 % t-interval, cut to the possible range."""
-    scale, unit, most = (100.0, " %", 100.0) if percent else (1.0, "", math.inf)
+    scale, unit = (100.0, " %") if percent else (1.0, "")
+    least, most = (0.0, 100.0) if percent else (-math.inf, math.inf)
     mean = scale * fmean(values)
     if len(values) < 2:
         return f"{mean:.1f}{unit}"
     half = scale * stdev(values) / math.sqrt(len(values)) * float(t.ppf(0.975, len(values) - 1))
-    return f"{mean:.1f}{unit} [{max(mean - half, 0):.1f}, {min(mean + half, most):.1f}]"
+    return f"{mean:.2f}{unit} [{max(mean - half, least):.2f}, {min(mean + half, most):.2f}]"
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
 
 DEAREST = 1e6
-"""Most reward that a token costs; sums of dearer ones would not be finite."""
+"""Bound of the cost of a token, of a round and of a weight, far above any use: sums of numbers near
+the largest one are infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ class Reward:
         number("env.reward.price", self.price, lowest=0)
         number("env.reward.normalizer", self.normalizer, above=0)
         number("env.reward.read_price", self.read_price, lowest=0)
-        number("env.reward.thought_weight", self.thought_weight, lowest=0)
-        number("env.reward.round_price", self.round_price, lowest=0)
+        number("env.reward.thought_weight", self.thought_weight, lowest=0, highest=DEAREST)
+        number("env.reward.round_price", self.round_price, lowest=0, highest=DEAREST)
         for key in ("price", "read_price"):
             if not getattr(self, key) / self.normalizer <= DEAREST:
                 raise SettingError(

@@ -159,9 +159,10 @@ def _made(node: DictConfig, settings: Mapping[str, Any], count: int) -> Iterator
     Numbers, text, functions and frozen records are shared, lists and dicts are copied. Other parts
     may have a state, so each object gets its own.
     """
-    if not count:
+    if count:
+        yield instantiate(node, _convert_="all", **settings)
+    if count < 2:
         return
-    yield instantiate(node, _convert_="all", **settings)
     make = instantiate(node, _partial_=True, _convert_="all", **settings)
     shared = not make.args and all(map(_can_be_shared, make.keywords.values()))
     for _ in range(count - 1):

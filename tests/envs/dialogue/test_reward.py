@@ -42,6 +42,9 @@ def test_a_price_for_a_token_that_overflows_is_refused():
             Reward(**dear, normalizer=1)
     with pytest.raises(SettingError, match="must be at most 1,000,000; got"):
         Reward(price=1e308, normalizer=1e-3)
+    for name in ("thought_weight", "round_price"):
+        with pytest.raises(SettingError, match=rf"env\.reward\.{name} must be .* at most 1e\+06"):
+            Reward(**{name: 1e308})
 
 
 def test_unknown_words_are_refused_with_the_known_ones():
