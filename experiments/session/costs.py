@@ -27,8 +27,8 @@ TOGETHER = 256
 """Episodes that a GPU plays in the time of a few: on one H200 with Qwen3-0.6B's shape, rollouts of
 256 took 13 to 21 s, and an evaluation of 16 took 25 s."""
 STEP_OVER_ROLLOUT = 3.0
-"""Time of a step over that of its rollout; 2.2 to 3.9 for SmolLM2 on processor cores
-(docs/evidence/gsm8k_level1, math, sports)."""
+"""Time of a step over that of its rollout; 2.2 to 3.9 in trainings of SmolLM2 on
+processor cores."""
 
 
 def now() -> float:

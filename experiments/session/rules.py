@@ -27,11 +27,11 @@ from laconic.experiments.session.rule_kinds import (
 from laconic.experiments.session.stakes import FEW_SOLVED, charging_of, number_of, setting
 
 FAR_RATIO = 10.0
-"""Importance ratio that is far from 1; so is 1 divided by it. The 3,939 updates in
-docs/evidence reach 8.1, in a run that collapsed, and 0.15."""
+"""Importance ratio that is far from 1; so is 1 divided by it. 3,939 recorded
+updates reached 8.1, in a run that collapsed, and 0.15."""
 LESS_SPOKEN = 0.1
-"""Fall of the share of informed turns that are spoken, from the first updates; the trainings in
-docs/evidence that keep their accuracy fall by at most 0.04."""
+"""Fall of the share of informed turns that are spoken, from the first updates; recorded
+trainings that kept their accuracy fell by at most 0.04."""
 LESS_SOLVED, LEAST_LOST = 0.2, 0.05
 """Fall of sampled accuracy from the first updates, half of it for a weak team, but no less than the
 second. Healthy trainings dip by 0.1 before they recover."""
