@@ -1,4 +1,4 @@
-"""Claims of the ledger, docs/results/index.md."""
+"""Claims of the ledger and of former economies, docs/results/index.md."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from values import (
     addressed,
     beside_free,
     by_rank,
-    change,
     change_of_each,
-    changes,
     channel,
     commons,
     crossed,
@@ -24,21 +22,17 @@ from values import (
     faithful,
     gates,
     hindsight,
-    last,
     linked,
     on_gpu,
     programs,
     quick,
-    remedied,
     schemes,
     scores,
     short,
     short_trained,
     spread,
     three_minutes,
-    told,
     voted,
-    worth,
 )
 
 
@@ -65,29 +59,18 @@ class Claim:
 
 
 LEVELS = "gsm8k_harder/"
-SOLVED = f"{LEVELS}levels_1_to_3_solved_{{}}"
-SILENCE = f"{LEVELS}knows_silence_{{}}"
-WORDINGS = f"{LEVELS}two_wordings_{{}}"
-WORDY = f"{LEVELS}wordy_{{}}"
-THIRD = "math/third_start"
 PROGRAMS = "coop_humaneval/best_{}"
-ROWS = seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind="_500_evaluation")
-ROWS_START = "gsm8k_rows/second_start_500_evaluation"
 LEVEL_1 = "gsm8k_level1/default_{}"
 PRICED = ("gsm8k", "math", "mbpp", "sports", "strategyqa", "humaneval", "checkmate", "signal")
-FORMER = "own, 0.01, always"
-SOLVED_ONLY = "own, 0.01, solved episodes"
-TODAY = "own, 0.06, by pass rate squared"
-MIXED = "each credit, 0.06, by pass rate squared"
-EACH = "each credit, 0.06; nothing is trained"
-UNTRAINED = "own, 0.06; nothing is trained"
-TEAM = "own and team, 0.06, or team, 0.02; by pass rate squared"
-PRICES = "own, price / 50, by pass rate squared"
-GUESSED = "own, 0.06 or 0.02, by pass rate squared"
-GATED = "silence, 0.06, by pass rate squared"
 NOW = "own, 0.12 for 12 tokens, by pass rate of earlier updates, squared"
-PRESENT = (NOW, TODAY, MIXED, EACH, UNTRAINED, TEAM, PRICES, GUESSED, GATED)
-"""Rates of claims under today's price."""
+FREE = "no price"
+UNTRAINED = "none; nothing is trained"
+READING = "task reward less 0.01 for each token read"
+PRESENT = (NOW, FREE, UNTRAINED, READING)
+"""Rates of today's economy; claims at others stand in the table of former economies."""
+GROUP = "by pass rate squared"
+OWN_GROUP = f"own, 0.06, {GROUP}"
+EACH_GROUP = f"each credit, 0.06, {GROUP}"
 
 CLAIMS: Sequence[Claim] = (
     Claim(
@@ -119,7 +102,7 @@ CLAIMS: Sequence[Claim] = (
         "1 to 3",
         partial(three_minutes, *PRICED),
         "generated tasks; wide intervals on `humaneval` and `signal`",
-        GUESSED,
+        f"own, 0.06 or 0.02, {GROUP}",
         "4cf57b59, b39e4b28, b1941621",
     ),
     Claim(
@@ -135,11 +118,11 @@ CLAIMS: Sequence[Claim] = (
             ("methods", "mc_grpo"),
         ),
         "five seeds, 30 updates, one weak start",
-        MIXED,
+        EACH_GROUP,
         "4cf57b59, 11adf2df",
     ),
     Claim(
-        "At the default price SmolLM2 keeps talking on harder tasks, in fewer words "
+        "At the former default SmolLM2 keeps talking on harder tasks, in fewer words "
         "([levels](levels_default.md))",
         "`make evidence-harder-default`",
         seeds(f"{LEVELS}default_{{}}", 0, 1, 2, kind=""),
@@ -151,11 +134,11 @@ CLAIMS: Sequence[Claim] = (
             *(0, 1, 2),
         ),
         "30 updates; accuracy is uncertain by 7 points",
-        TODAY,
+        OWN_GROUP,
     ),
     Claim(
-        "At the default price SmolLM2 says little more than half on gsm8k and solves more; without "
-        "a price it may solve more still, in more words ([gsm8k](gsm8k.md))",
+        "At the former default SmolLM2 says little more than half on gsm8k and solves more; "
+        "without a price it may solve more still, in more words ([gsm8k](gsm8k.md))",
         "`make evidence-gsm8k`, and with `PRICE=0 SEEDS=1`",
         [*seeds(LEVEL_1, 1, 2, 3, kind=""), "gsm8k_level1/free_1"],
         "1 to 3",
@@ -166,21 +149,7 @@ CLAIMS: Sequence[Claim] = (
             *seeds(LEVEL_1, 1, 2, 3),
         ),
         "easiest level, one start, one seed at price 0",
-        TODAY,
-    ),
-    Claim(
-        "Always charged, SmolLM2 says half as much, and no loss of accuracy is seen "
-        "([former price](former_price.md))",
-        "`make evidence-gsm8k UPDATES=45`, and with `FROM=start`",
-        seeds("gsm8k_level1/apart_{}", 1, 2, 3, kind=""),
-        "1 to 3",
-        lambda: changes(
-            start_in_three_parts=("gsm8k_level1/start", "gsm8k_level1/seed_{}", 1, 2, 3),
-            in_one_part=("gsm8k_level1/apart_start", "gsm8k_level1/apart_{}", 1, 2, 3),
-        ),
-        "easiest level; two seeds of the second start miss half of the tokens",
-        FORMER,
-        "3ff3ca3d",
+        OWN_GROUP,
     ),
     Claim(
         "Cut off at the trained team's tokens, its start solves nothing; one agent that reads "
@@ -196,109 +165,8 @@ CLAIMS: Sequence[Claim] = (
             single="one agent",
         ),
         "the one agent needs no talk",
-        FORMER,
+        "own, 0.01, always",
         "3ff3ca3d",
-    ),
-    Claim(
-        "On Sports Understanding and mathematics tokens fall to about half, and no loss of "
-        "accuracy is seen ([former price](former_price.md))",
-        "`make evidence-sports evidence-math`, with other starts",
-        [
-            *seeds("sports/at_once_{}", 7, 8, kind=""),
-            *seeds(f"{THIRD}_gspo_{{}}", 3, 4, 5, 6, kind=""),
-        ],
-        "1 to 3, 7 to 9, 1 to 3, 3 to 6",
-        lambda: changes(
-            sports=("sports/start", "sports/seed_{}", 1, 2, 3),
-            sports_at_once=("sports/at_once_start", "sports/at_once_{}", 7, 8, 9),
-            mathematics=("math/start", "math/seed_{}", 1, 2, 3),
-            third_start=(THIRD, f"{THIRD}_gspo_{{}}", 3, 4, 5, 6),
-        ),
-        "generated tasks; mathematics from weak starts; two seeds of three miss half in two series",
-        FORMER,
-        "8ce4a9c0, b561106a",
-    ),
-    Claim(
-        "Imitating the shortest solved episodes comes near, with one seed of three below its "
-        "start ([former price](former_price.md))",
-        "`make evidence-own-best SEEDS='3 4 5'`",
-        seeds(f"{THIRD}_own_best_slow_{{}}", 3, 4, 5, kind=""),
-        "3 to 5",
-        lambda: changes(mathematics=(THIRD, f"{THIRD}_own_best_slow_{{}}", 3, 4, 5)),
-        "rate chosen on seed 3",
-        "no price",
-    ),
-    Claim(
-        "Told to be brief, teams say about as much; two of six lose 5 points or more "
-        "([former price](former_price.md))",
-        "`make evidence-told evidence-told-math`",
-        ["told/instructed", "math/instructed"],
-        "0 to 3, one team each",
-        told,
-        "one wording; taught by a wordy teacher",
-        "no price",
-    ),
-    Claim(
-        "Without silence on balance silence dies out; with it a part stays "
-        "([former price](former_price.md))",
-        "`make evidence-extinction`",
-        seeds("extinction/none_{}", 1, 2, 3, kind=""),
-        "1 to 3",
-        partial(remedied, "none", "balance"),
-        "six updates, sampled; after 20 it is higher on each of three seeds",
-        FORMER,
-    ),
-    Claim(
-        "Always charged, teams that solve little stop solving ([former price](former_price.md))",
-        "`make evidence-strategyqa-first evidence-small-first`",
-        [f"{LEVELS}levels_1_to_3_own_0"],
-        "1, 0, 0, 0",
-        lambda: (
-            f"solved in the last update: StrategyQA {last('accuracy', 'strategyqa/price_0.5')}; "
-            f"levels 1 to 3 {last('accuracy', LEVELS + 'levels_1_to_3_own_0')}; "
-            f"small policy {last('accuracy', 'harder/price_0.5', 'harder/price_0.1')}"
-        ),
-        "one seed each, stopped; the commands train at today's price",
-        FORMER,
-        "c938c33a, 3f5224b0",
-    ),
-    Claim(
-        "Charged in solved episodes, they keep talking, and no start meets every bar "
-        "([former price](former_price.md))",
-        "`make evidence-harder`, with `FROM=`; `make evidence-small`",
-        [
-            *seeds(SOLVED, 4, 5, 6, kind=""),
-            *seeds(SILENCE, 4, 5, 6, kind=""),
-            *seeds(WORDINGS, 7, 8, 9, kind=""),
-            *seeds(WORDY, 13, 14, 15, kind=""),
-            *seeds("harder/solved_{}", 1, 2, 3, 4, 5, kind=""),
-        ],
-        "4 to 6, 4 to 6, 7 to 9, 13 to 15, 1 to 5",
-        lambda: changes(
-            levels_1_to_3=(f"{LEVELS}levels_1_to_3_start_500", SOLVED, 4, 5, 6),
-            knows_silence=(f"{LEVELS}knows_silence_start_500", SILENCE, 4, 5, 6),
-            two_wordings=(f"{LEVELS}two_wordings_start_500", WORDINGS, 7, 8, 9),
-            wordy=(f"{LEVELS}wordy_start_500", WORDY, 13, 14, 15),
-            small_policy=("harder/shipped_start_500", "harder/solved_{}", 1, 2, 3, 4, 5),
-        ),
-        "20 to 60 updates; the page has a fifth start",
-        SOLVED_ONLY,
-    ),
-    Claim(
-        "On public rows, teams guess or change little ([former price](former_price.md))",
-        "`make evidence-strategyqa evidence-gsm8k-rows`",
-        [
-            *seeds("strategyqa/bare_{}", 1, 2, 3, kind=""),
-            *seeds("gsm8k_rows/solved_{}", 1, 2, 3, kind=""),
-        ],
-        "1 to 3",
-        lambda: (
-            f"{changes(StrategyQA=('strategyqa/bare_start', 'strategyqa/bare_{}', 1, 2, 3))}; "
-            f"an informed message of seed 2 is worth {worth('strategyqa/bare_2_demand')}; "
-            f"GSM8K: {change(ROWS_START, *ROWS).replace('; ', ' in ')}"
-        ),
-        "two seeds pass every bar by saying no; eight groups of ten have no solution",
-        SOLVED_ONLY,
     ),
     Claim(
         "MAGRPO improves sampled programs of two authors ([two authors](two_authors.md))",
@@ -307,7 +175,7 @@ CLAIMS: Sequence[Claim] = (
         "2 to 4",
         partial(programs, "sampled"),
         "score of 4",
-        "no price",
+        FREE,
     ),
     Claim(
         "MAGRPO improves no greedy programs of two authors ([two authors](two_authors.md))",
@@ -316,7 +184,7 @@ CLAIMS: Sequence[Claim] = (
         "2 to 4",
         partial(programs, "greedy"),
         "score of 4",
-        "no price",
+        FREE,
     ),
     Claim(
         "Summaries score more, and are no better to read ([two authors](two_authors.md))",
@@ -325,7 +193,7 @@ CLAIMS: Sequence[Claim] = (
         "2 to 4",
         partial(scores, "tldr/start_evaluation", *seeds("tldr/seed_{}", 2, 3, 4)),
         "score of 2.98, by lengths",
-        "no price",
+        FREE,
         "13c524b2",
     ),
     Claim(
@@ -335,18 +203,18 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         demanded,
         "0.7 M parameters",
-        PRICES,
+        f"own, price / 50, {GROUP}",
         "f8f21956",
     ),
     Claim(
-        "Over a lossy channel a team keeps talking at the default price, and solves what can be "
+        "Over a lossy channel a team keeps talking at the former default, and solves what can be "
         "solved ([channel](../channel.md))",
         "`make evidence-channel`",
         [],
         "0 to 2",
         channel,
         "at a loss of 0.3, 49 % of the tasks can be solved",
-        TODAY,
+        OWN_GROUP,
         "8005bfaa",
     ),
     Claim(
@@ -356,7 +224,7 @@ CLAIMS: Sequence[Claim] = (
         "1 to 3",
         commons,
         "nothing has to be told there",
-        "own, none and 0.01, by pass rate squared",
+        f"own, none and 0.01, {GROUP}",
         "8005bfaa",
     ),
     Claim(
@@ -367,7 +235,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 4",
         crossed,
         "all seeds share one start",
-        TODAY,
+        OWN_GROUP,
         "22663c70",
     ),
     Claim(
@@ -378,7 +246,7 @@ CLAIMS: Sequence[Claim] = (
         "0",
         partial(faithful, "own", "team", "group", "silence", "shapley", "c3"),
         "one policy, 40 contexts; nothing was trained",
-        EACH,
+        "each credit, 0.06, always; nothing is trained",
     ),
     Claim(
         "With credit by rank a team says more than by default, and no gain in accuracy is seen"
@@ -388,16 +256,16 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         by_rank,
         "20 updates of 8 tasks, 200 evaluation tasks, one start",
-        MIXED,
+        EACH_GROUP,
     ),
     Claim(
-        "C3 loses accuracy at the default price, and not at a third ([fidelity](fidelity.md))",
+        "C3 loses accuracy at the former default, and not at a third ([fidelity](fidelity.md))",
         "`make evidence-fidelity`",
         [f"fidelity/{run}_{seed}" for run in SHORT_TRAININGS for seed in SHORT_SEEDS],
         "0 to 2",
         short_trained,
         "3 updates of the shipped policy",
-        TEAM,
+        f"own and team, 0.06, or team, 0.02; {GROUP}",
     ),
     Claim(
         "Trained under a price, a team passes an error on in fewer tokens; no drop in adopters is "
@@ -407,7 +275,7 @@ CLAIMS: Sequence[Claim] = (
         "0 and 1",
         spread,
         "60 tasks; trained for another team",
-        "own, none and 0.06, by pass rate squared",
+        f"own, none and 0.06, {GROUP}",
     ),
     Claim(
         "Telling once what one sees costs less than a plan every step"
@@ -417,7 +285,7 @@ CLAIMS: Sequence[Claim] = (
         "0 (grids)",
         schemes,
         "scripts that plan alike; no model",
-        "no price",
+        FREE,
         "62ce8e58",
     ),
     Claim(
@@ -428,7 +296,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         gates,
         "easiest level; gate and large policy are of one size",
-        GATED,
+        f"silence, 0.06, {GROUP}",
         "a19bb32f",
     ),
     Claim(
@@ -449,7 +317,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         linked,
         "the shipped team is frozen; one level, one rate of reading",
-        "task reward less 0.01 for each token read",
+        READING,
         "efe16499",
     ),
     Claim(
@@ -470,7 +338,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         lambda: f"{elected('strong')}; {elected('weak')}",
         "three policies of one origin, 30 updates",
-        "no price",
+        FREE,
     ),
     Claim(
         "A comment that it reads in hindsight makes a policy brief without a price; two seeds of "
@@ -480,7 +348,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         partial(hindsight, "mean"),
         "one start, taught to obey the comment; ten more updates undo it",
-        "no price",
+        FREE,
         "1cd9d57e",
     ),
     Claim(
@@ -491,7 +359,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 2",
         addressed,
         "the start addresses already; one start of four",
-        "listeners, 0.06, by pass rate squared",
+        f"listeners, 0.06, {GROUP}",
         "68bfceec",
     ),
 )

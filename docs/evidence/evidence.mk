@@ -1,6 +1,6 @@
 # What docs/results/ reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
-# trainings. LACONIC_DATA is the folder above the rows of others. Gsm8k, Sports and gsm8k's levels have several starts,
-# FROM names one; gsm8k, its levels, its problems and mathematics take UPDATES, and gsm8k takes PRICE.
+# trainings. LACONIC_DATA is the folder above the rows of others. Gsm8k has two starts, FROM names one, and takes PRICE;
+# gsm8k, its levels, its problems and mathematics take UPDATES.
 EVIDENCE ?= outputs/evidence
 SEEDS ?= 1 2 3
 
@@ -34,25 +34,12 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 	    $(if $(PRICE),env.reward.price=$(PRICE) env.reward.normalizer=50) hydra.run.dir=$(GSM8K)/from_$(GSM8K_FROM)$(if $(PRICE),_at_$(PRICE))/$$seed || exit 1; \
 	done
 
-# What keeps silence from dying out.
-evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/results/former_price.md)
-	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
-	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner/advantages=group learner.advantages.eps=1e-4" \
-	    "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
-	    "apart agent.model=$(GSM8K)/apart/policy"; do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/first/policy seed=$$seed optimizer.lr=2e-5 \
-	    learner.warmup_updates=0 train.steps=6 learner.microbatch_tokens=2048 evaluation.tasks=8 resume=true \
-	    hydra.run.dir=$(EVIDENCE)/extinction/$${remedy%% *}/$$seed $${remedy#* } || exit 1; \
-	done; done
-
 SPORTS := $(EVIDENCE)/sports
 SPORTS_ROOM := env.budget.message=64 env.budget.episode=256 agent.sampling.max_reply_tokens=65
 ROOM := $(SPORTS_ROOM) learner.microbatch_tokens=4096
-# As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
-# more answers are bare, until those are right as well; FROM=start goes without them.
+# As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts.
 ONCE := train.tasks_per_step=16 train.group_size=1
-SPORTS_FROM = $(or $(FROM),bare)
-evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/results/former_price.md)
+evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/results/controls.md)
 	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
 	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
 	$(START) env=sports $(ROOM) train.steps=40 seed=1 hydra.run.dir=$(SPORTS)/second agent.model=$(SPORTS)/first/policy \
@@ -61,16 +48,9 @@ evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Spo
 	$(START) env=sports $(ROOM) train.steps=60 seed=2 hydra.run.dir=$(SPORTS)/start agent.model=$(SPORTS)/second/policy \
 	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
 	  learner.collect.others=1
-	test $(SPORTS_FROM) != bare || { \
-	  $(START) env=sports $(ROOM) $(ONCE) train.steps=12 seed=4 hydra.run.dir=$(SPORTS)/some_bare agent.model=$(SPORTS)/start/policy \
-	    learner.collect.teacher.bare=0.25 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	    learner.collect.others=1 && \
-	  $(START) env=sports $(ROOM) $(ONCE) train.steps=40 seed=5 hydra.run.dir=$(SPORTS)/bare agent.model=$(SPORTS)/some_bare/policy \
-	    learner.collect.teacher.bare=0.4 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	    learner.collect.others=0.5; }
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/$(SPORTS_FROM)/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(SPORTS)/from_$(SPORTS_FROM)/$$seed || exit 1; \
+	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(SPORTS)/$$seed || exit 1; \
 	done
 
 MATH := $(EVIDENCE)/math
@@ -84,34 +64,19 @@ evidence-math-start: .venv/installed smollm2
 	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
 	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated math (docs/results/former_price.md)
+evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated math (docs/results/controls.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=$(or $(UPDATES),60) \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
-
-evidence-balance: evidence-math-start  ## silence on balance and without, from the start of evidence-math (docs/results/former_price.md)
-	for seed in $(SEEDS); do for balance in true false; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
-	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
-	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
-	done; done
-
-evidence-own-best: evidence-math-start  ## its own best episodes imitated, from the start of evidence-math (docs/results/former_price.md)
-	for seed in $(SEEDS); do for rate in 1e-4 2e-5; do \
-	  $(subst $(SILENCES),,$(START)) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
-	    learner.microbatch_tokens=2048 optimizer.lr=$$rate agent.model=$(MATH)/start/policy seed=$$seed hydra.run.dir=$(EVIDENCE)/own_best/$$rate/$$seed || exit 1; \
-	done; done
 
 HARDER := $(EVIDENCE)/gsm8k_harder
 HARDER_ROOM := env.budget.message=96 env.budget.episode=384 agent.sampling.max_reply_tokens=97
 WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
 # A teacher that is silent in nine of ten turns with nothing useful, and never with something.
 DISCREET := $(ONCE) optimizer.lr=2e-4 learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
-SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(DISCREET) learner.collect.others=1
-# Level 2 alone at first, then all three, then silence and more words, then both wordings, then more words again; a team that solves little
-# falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
-HARDER_FROM = $(or $(FROM),wordings)
+# Level 2 alone at first, then all three, then silence. A team that solves little unlearns silence from a start that hardly
+# knows it.
 evidence-harder-start: .venv/installed smollm2
 	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
@@ -119,23 +84,14 @@ evidence-harder-start: .venv/installed smollm2
 	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=100 optimizer.lr=2e-4 seed=1 hydra.run.dir=$(HARDER)/start \
 	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-	$(START) $(SILENT) train.steps=40 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
-	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
-evidence-harder-wordings: evidence-harder-start
-	$(START) $(SILENT) train.steps=64 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
-	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
-evidence-harder-wordy: evidence-harder-wordings
-	$(START) $(SILENT) train.steps=96 seed=5 hydra.run.dir=$(HARDER)/wordy agent.model=$(HARDER)/wordings/policy \
-	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.15 learner.collect.teacher.frames=1
-# Or from a team that was taught with instructions, by a teacher that calculates at once in half of its answers.
-evidence-harder-sums: evidence-instructed
-	$(START) $(SILENT) train.steps=90 optimizer.lr=3e-4 seed=6 hydra.run.dir=$(HARDER)/sums agent.model=$(TOLD)/instructed/policy \
-	  learner.collect.teacher.calculated=0.5 learner.collect.teacher.terse=0.1
-evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/results/former_price.md)
+	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(DISCREET) learner.collect.others=1 train.steps=40 seed=2 \
+	  hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy learner.collect.teacher.calculated=0.1 \
+	  learner.collect.teacher.terse=0.1
+evidence-harder: evidence-harder-start  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/results/controls.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
 	    agent.sampling.temperature=0.5 env.reward.when=solved learner/price=fixed \
-	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
+	    agent.model=$(HARDER)/silence/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_silence/$$seed || exit 1; \
 	done
 
 evidence-harder-default: evidence-harder-start  ## SmolLM2 at the default price on gsm8k's levels 1 to 3 (docs/results/levels_default.md)
@@ -145,38 +101,12 @@ evidence-harder-default: evidence-harder-start  ## SmolLM2 at the default price 
 	    agent.model=$(HARDER)/start/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/default/$$seed || exit 1; \
 	done
 
-# The policy of 0.7 million parameters on levels 2 and 3 with two distractors.
-SMALL := $(EVIDENCE)/small
-SMALL_WORLD := env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 env.budget.message=192 env.budget.episode=768 \
-  agent.sampling.max_reply_tokens=193 threads=1 resume=true
-evidence-small: SEEDS := 1 2 3 4 5
-evidence-small: .venv/installed  ## the small policy on harder worlds (docs/results/former_price.md)
-	$(BIN)/laconic warm-start $(SMALL_WORLD) agent.model=learners/agents/tiny optimizer=muon optimizer.lr=6e-3 train.steps=1500 \
-	  train.tasks_per_step=64 train.group_size=1 learner.decay=cosine learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 \
-	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 hydra.run.dir=$(SMALL)/start
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved learner/price=fixed evaluation.tasks=500 seed=$$seed \
-	    hydra.run.dir=$(SMALL)/$$seed || exit 1; \
-	done
-
-# The same from a weaker start, under a price that is always charged.
-evidence-small-first: .venv/installed  ## the small policy collapses from a weak start (docs/results/former_price.md)
-	for part in "first 1000 0.3" "start 1400 0.2 learner.decay=cosine seed=1 agent.model=$(SMALL)/first/first/policy"; do set -- $$part; \
-	  folder=$$1 steps=$$2 others=$$3; shift 3; \
-	  $(BIN)/laconic warm-start env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
-	    train.steps=$$steps learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 learner.collect.others=$$others \
-	    learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 "$$@" \
-	    hydra.run.dir=$(SMALL)/first/$$folder || exit 1; \
-	done
-	$(BIN)/laconic train env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 $(HARDER_ROOM) threads=1 resume=true \
-	  evaluation.tasks=500 agent.model=$(SMALL)/first/start/policy env.reward.price=0.1 env.reward.normalizer=50 hydra.run.dir=$(SMALL)/first/0
-
 # Rows of others, from the start of evidence-harder that knows silence.
 ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.sampling.max_reply_tokens=129
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
 STRATEGYQA := $(EVIDENCE)/strategyqa
 FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
-evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/results/former_price.md)
+evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/results/controls.md)
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=50 seed=0 hydra.run.dir=$(STRATEGYQA)/second agent.model=$(HARDER)/silence/policy
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
 	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
@@ -185,37 +115,15 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
 	done
 
-# What the words of a trained team are worth.
-evidence-strategyqa-demand: evidence-strategyqa
-	$(BIN)/laconic demand $(FACTS) $(ROWS_ROOM) agent=smollm2 agent.model=$(STRATEGYQA)/2/policy env.instructions=brief \
-	  evaluation.tasks=100 demand.span=0 hydra.run.dir=$(STRATEGYQA)/demand
-
-# The first start, taught on these rows alone, and its one training.
-evidence-strategyqa-first: have-strategyqa .venv/installed smollm2  ## SmolLM2 on StrategyQA from the first start (docs/results/former_price.md)
-	$(START) $(FACTS) $(ROWS_ROOM) train.steps=60 learner.microbatch_tokens=4096 learner.collect.teacher.silent_uninformed=0.6 \
-	  learner.collect.teacher.silent_informed=0 hydra.run.dir=$(STRATEGYQA)/first/start
-	$(BIN)/laconic train experiment=pretrained $(FACTS) $(ROWS_ROOM) learner.microbatch_tokens=4096 evaluation.tasks=8 train.steps=30 \
-	  agent.model=$(STRATEGYQA)/first/start/policy seed=1 env.reward.price=0.5 env.reward.normalizer=50 resume=true hydra.run.dir=$(STRATEGYQA)/first/1
-
 GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
 PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
-evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/results/former_price.md)
+evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/results/controls.md)
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.sampling.temperature=0.5 env.reward.when=solved learner/price=fixed \
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
-
-# The first start, taught from that of mathematics, and its one training.
-evidence-gsm8k-rows-first: have-gsm8k evidence-math-start  ## SmolLM2 on GSM8K's problems from the first start (docs/results/former_price.md)
-	$(START) $(PROBLEMS) $(LONG) agent.model=$(MATH)/start/policy train.steps=30 learner.collect.teacher.silent_uninformed=0.6 \
-	  learner.collect.teacher.silent_informed=0 seed=0 hydra.run.dir=$(GSM8K_ROWS)/first/first
-	$(START) $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/first/policy train.steps=12 evaluation.tasks=32 evaluation.batch=32 \
-	  learner.collect.teacher.silent_uninformed=0.8 learner.collect.teacher.silent_informed=0 learner.collect.others=1 seed=1 \
-	  hydra.run.dir=$(GSM8K_ROWS)/first/start
-	$(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.model=$(GSM8K_ROWS)/first/start/policy evaluation.tasks=8 \
-	  train.steps=15 train.checkpoint_every=5 seed=1 env.reward.price=0.5 env.reward.normalizer=50 resume=true hydra.run.dir=$(GSM8K_ROWS)/first/1
 
 # Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their
 # start, the same under a cap and without what each agent but the solver says, and beside one agent that reads everything, a
@@ -240,13 +148,13 @@ NARROW := env.budget.message=48 env.budget.episode=192
 evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/results/controls.md)
 	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/$(GSM8K_FROM),$(GSM8K)/from_$(GSM8K_FROM),helper,train.steps=60)
 evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
-	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/$(SPORTS_FROM),$(SPORTS)/from_$(SPORTS_FROM),scout,$(ROOM) $(ONCE) \
+	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/start,$(SPORTS),scout,$(ROOM) $(ONCE) \
 	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
 evidence-math-controls: evidence-math  ## the same on mathematics
 	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper,env.tasks=100000 train.steps=60 \
 	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3 learner.collect.others=0.8)
 evidence-harder-controls: evidence-harder  ## the same on gsm8k's levels 1 to 3
-	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/$(HARDER_FROM),$(HARDER)/from_$(HARDER_FROM),\
+	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/silence,$(HARDER)/from_silence,\
 	  helper,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
 evidence-strategyqa-controls: evidence-strategyqa  ## the same on StrategyQA's rows
 	$(call controls,$(FACTS),$(ROWS_ROOM),$(STRATEGYQA)/bare,$(STRATEGYQA),helper,$(LONG) $(DISCREET) train.steps=24 \
@@ -254,35 +162,6 @@ evidence-strategyqa-controls: evidence-strategyqa  ## the same on StrategyQA's r
 evidence-gsm8k-rows-controls: evidence-gsm8k-rows  ## the same on GSM8K's problems
 	$(call controls,$(PROBLEMS),$(ROWS_ROOM),$(GSM8K_ROWS)/start,$(GSM8K_ROWS),helper,$(LONG) $(DISCREET) train.steps=24 \
 	  learner.collect.others=0.5)
-
-# Teams that read instructions in words, and the same told besides to be brief.
-TOLD := $(EVIDENCE)/told
-INSTRUCTED = $(START) $(ONCE) env.instructions=short learner.collect.teacher.silent_uninformed=0.8 \
-  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8 learner.microbatch_tokens=4096
-# $(call told,<world>,<room>,<run whose team is told>,<folder>)
-told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 env.instructions=short agent.model=$(TOLD)/$(3)/policy \
-  'entry=[team,told_brief]' compare.alone=team evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(TOLD)/$(4)
-evidence-instructed: .venv/installed smollm2
-	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
-	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
-evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in words to be brief (docs/results/former_price.md)
-	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=20 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
-	  learner.collect.teacher.silent_uninformed=0.3 learner.collect.others=1 evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_sports
-	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
-	  evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_strategyqa
-	$(INSTRUCTED) $(PROBLEMS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=3 agent.model=$(TOLD)/instructed/policy \
-	  evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_gsm8k_rows
-	$(call told,env=gsm8k,$(HARDER_ROOM),instructed,gsm8k)
-	$(call told,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),instructed,gsm8k_harder)
-	$(call told,env=sports,$(SPORTS_ROOM),instructed_sports,sports)
-	$(call told,$(FACTS),$(ROWS_ROOM),instructed_strategyqa,strategyqa)
-	$(call told,$(PROBLEMS),$(ROWS_ROOM),instructed_gsm8k_rows,gsm8k_rows)
-
-evidence-told-math: evidence-math-start  ## the same on mathematics, from its start (docs/results/former_price.md)
-	$(INSTRUCTED) $(TWO) env.tasks=100000 $(NARROW) train.steps=16 optimizer.lr=1e-4 seed=2 agent.model=$(MATH)/start/policy \
-	  learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 learner.microbatch_tokens=2048 \
-	  hydra.run.dir=$(TOLD)/instructed_math
-	$(call told,$(TWO),env.tasks=20000 $(NARROW),instructed_math,math)
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr

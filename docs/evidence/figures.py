@@ -233,14 +233,6 @@ def compared(row: Mapping[str, str], metric: str) -> dict[str, float]:
     return {key: float(row[f"{metric}_{key}"]) for key in ("mean", "low", "high")}
 
 
-def extinct(runs: Sequence[Sequence[Mapping[str, float]]], metric: str, *span: int) -> str:
-    """Return the mean over the updates of a span, one figure per seed."""
-    means = [fmean(row[f"train/{metric}"] for row in run[slice(*span)]) for run in runs]
-    if metric == "tokens_said":
-        return " ".join(f"{mean:.0f}" for mean in means)
-    return " ".join(f"{mean:.2f}".removeprefix("0") for mean in means)
-
-
 def scored(start: str, runs: Mapping[str, str], columns: Sequence[str]) -> list[Cells]:
     """Return what the joint work of two authors scored before and after training."""
     lines = [["", *(COLUMNS[name] for name in columns), "more than the start"]]

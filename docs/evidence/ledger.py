@@ -1,15 +1,12 @@
-"""The ledger of docs/results/index.md: one row per claim, former economies aside."""
+"""The tables of docs/results/index.md: one row per claim, those of former economies apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from claims import CLAIMS, Claim
+from claims import CLAIMS, PRESENT, Claim
 from figures import Cells
 from rows import provenance
-
-FORMER = "(former_price.md)"
-"""Link of the claims that stand on the page of former economies alone."""
 
 
 def commits(claim: Claim) -> str:
@@ -20,14 +17,14 @@ def commits(claim: Claim) -> str:
     return ", ".join(filter(None, [*known, added]))
 
 
-def rows() -> Iterator[Cells]:
-    """Yield the ledger's rows."""
-    for claim in (claim for claim in CLAIMS if FORMER not in claim.text):
+def rows(former: bool) -> Iterator[Cells]:
+    """Yield the rows of today's economy, or of former ones."""
+    for claim in (claim for claim in CLAIMS if (claim.rate not in PRESENT) == former):
         made = (claim.command, commits(claim), f"seeds {claim.seeds}", claim.rate)
         yield [claim.text, claim.value().replace("; ", "<br>"), claim.limits, "<br>".join(made)]
 
 
-def ledger() -> list[Cells]:
-    """Return the ledger, its head first."""
+def ledger(former: bool) -> list[Cells]:
+    """Return the ledger, or the claims of former economies, the head first."""
     made = "command; commit; seeds; credit, price of a token, charged"
-    return [["claim", "value, 95 % intervals", "limits", made], *rows()]
+    return [["claim", "value, 95 % intervals", "limits", made], *rows(former)]

@@ -21,7 +21,6 @@ from figures import (
     short_trainings,
     trained,
 )
-from former import experiments
 from ledger import ledger
 from rows import HERE
 
@@ -49,7 +48,8 @@ HARDER = {
 LEVELS = "gsm8k_harder"
 
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
-    "ledger": ledger,
+    "ledger": partial(ledger, former=False),
+    "former": partial(ledger, former=True),
     "quickstart": partial(ruled, "strong", "weak"),
     "gsm8k": partial(
         trained,
@@ -62,7 +62,6 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         {"gsm8k, level 1": ("gsm8k_level1/default_comparison", "seed_1")},
         {name: FORMS[name] for name in ("start", "trained", "capped")},
     ),
-    "former": experiments,
     "controls": partial(controls, COMPARED, FORMS),
     "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
     "fidelity": fidelity,

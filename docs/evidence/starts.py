@@ -221,7 +221,8 @@ def render(page: str) -> str:
         "`make evidence-three-minutes` trains each policy with `train.minutes=3`, here on one core"
         " each. Means over seeds 1 to 3 with 95 % t-intervals over seeds, same tasks."
         " Speech of informed agents is given for each seed, because a mean hides one that falls"
-        " silent. *Sampled* are the training episodes of the first and the last five updates.\n\n"
+        " silent. *Sampled* are the training episodes of the first and the last five updates."
+        " Prices followed a [former rule](results/index.md#former-economies).\n\n"
         f"{markdown(three_minutes())}\n"
         "- **Informed helpers fall silent** in `humaneval`, `mbpp` and one seed of `signal`.\n"
         "- **With a price.** `gsm8k`, `humaneval`, `math`, `mbpp`, `sports` and `strategyqa` say"
@@ -231,7 +232,7 @@ def render(page: str) -> str:
         "- **Without one.** Sampled episodes of the pairs earn more. Warm starts are far better"
         " greedy than sampled, and their greedy replies gain, stay or lose.\n\n"
         "A guess often passes in `signal`, `sports` and `strategyqa`, so a group may pay for"
-        " answers that its words did not bring. Their price is 1 for 50 tokens, the former unit."
+        " answers that its words did not bring. Their price is 1 for 50 tokens."
         " At 3, as elsewhere, seed 1"
         ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
         f"{markdown(three_minutes('three_minutes_price_3'))}\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 from figures import (
@@ -14,7 +13,6 @@ from figures import (
     by_measure,
     change_over,
     compared,
-    extinct,
     gain,
     in_points,
     number,
@@ -29,7 +27,7 @@ from figures import (
     share,
     signed,
 )
-from rows import HERE, Row, intervals, read, table, updates
+from rows import HERE, Row, intervals, read, table
 
 from laconic.extras.analysis.prediction import Played, Shape, predict
 
@@ -54,20 +52,6 @@ def change(start: str, *runs: str) -> str:
     return f"{more} points; {number(part_over(pairs, 'tokens_said'), 3)} of the tokens"
 
 
-def changes(**series: tuple[Any, ...]) -> str:
-    """Return the changes of several series, each by the name of its start.
-
-    Args:
-        series: name -> file of the start, file of a run with `{}` for its seed, and the seeds.
-    """
-    parts = []
-    for name, (start, run, *numbers) in series.items():
-        runs = [f"{run.format(number)}_evaluation" for number in numbers]
-        text = change(f"{start}_evaluation", *runs).replace("; ", " in ")
-        parts.append(f"{name.replace('_', ' ')}: {text.removesuffix(' of the tokens')}")
-    return "; ".join(parts)
-
-
 def beside_free(start: str, free: str, *runs: str) -> str:
     """Return the changes of `change`, and what one training without a price reached."""
     figures = intervals(free)
@@ -81,11 +65,6 @@ def change_of_each(start: str, run: str, *numbers: int) -> str:
     more = points([gain(*pair) for pair in pairs])
     tokens = number(over_seeds([share(*pair) for pair in pairs]), 3)
     return f"{more} points; {tokens} of the tokens"
-
-
-def each(metric: str, *runs: str) -> str:
-    """Return a share of every seed with its interval over tasks."""
-    return "; ".join(percent(intervals(run)[metric]) for run in runs)
 
 
 def quick(start: str) -> str:
@@ -120,36 +99,6 @@ def entries(comparison: str, **labels: str) -> str:
         f"{number(compared(rows[entry], 'tokens_said'))} tokens"
         for entry, label in labels.items()
     )
-
-
-def told() -> str:
-    """Return the least and the most of a team's tokens that it says when told to be brief."""
-    names = [f"told/{world}" for world in ("gsm8k", "gsm8k_harder", "sports", "strategyqa")]
-    names += ["told/gsm8k_rows", "math/told"]
-    pairs = [table(f"{name}_coordination")[1] for name in names]
-    ratio = sorted(float(pair["tokens_ratio"]) for pair in pairs)
-    change = sorted(100 * float(pair["gain"]) for pair in pairs)
-    return (
-        f"{ratio[0]:.3f} to {ratio[-1]:.3f} of the tokens; {change[0]:+.1f} to {change[-1]:+.1f} "
-        "points on six worlds"
-    )
-
-
-def worth(demand: str) -> str:
-    """Return what the messages of informed helpers are worth, in solved tasks."""
-    return number(read(demand)[-1]["figures"]["worth_informed"], 2)
-
-
-def last(metric: str, *names: str) -> str:
-    """Return what the last update of each training measured."""
-    values = [updates(name)[-1][f"train/{metric}"] for name in names]
-    return ", ".join(f"{value:.2f}".removeprefix("0") for value in values)
-
-
-def remedied(*names: str) -> str:
-    """Return the silence with nothing useful in updates 4 to 6, three seeds each."""
-    runs = {name: [updates(f"extinction/{name}_{n}") for n in (1, 2, 3)] for name in names}
-    return "; ".join(f"{name}: {extinct(run, USUAL[2], 3, 6)}" for name, run in runs.items())
 
 
 def scores(start: str, *runs: str) -> str:

@@ -20,6 +20,9 @@ FIGURE = re.compile(r"-?\d+\.\d+(?: %)? \[-?\d+\.\d+, -?\d+\.\d+\]")
 """A mean with its interval."""
 MEAN = re.compile(r"(?<![\w.=])\d+\.\d(?![\d.])")
 """A number with one decimal."""
+FORMER_RATE = re.compile(r"0\.0[26]|always|solved episodes|/ 50|by pass rate squared")
+"""Words of the rate of a former economy; a rate of today has none of them."""
+FORMER_NOTE = re.compile(r"\[former rule\]\([\w/.]*index\.md#former-economies\)")
 MOST_LINES = 120
 MOST_BYTES = 5_000_000
 
@@ -62,26 +65,40 @@ def test_a_page_has_the_form_of_all_pages(name):
     assert "credit" in page.lower()
 
 
-def test_pages_under_the_former_price_say_so_at_the_top():
-    free = {"no price", *CLAIMS.PRESENT}
-    former = {claim.text for claim in CLAIMS.CLAIMS if claim.rate not in free}
-    names = {name for name in PAGES if any(f"({name})" in text for text in former)}
-    marked = {name for name, page in PAGES.items() if "Made under the former price" in page[:300]}
-    assert marked == names == {"former_price.md", "controls.md"}
+def test_the_ledger_names_no_former_rate_and_the_other_table_no_other():
+    ledger, former = (
+        [row[-1].rpartition("<br>")[2] for row in RESULTS.TABLES[name]()[1:]]
+        for name in ("ledger", "former")
+    )
+    assert len(ledger) >= 10
+    assert len(ledger) + len(former) == len(CLAIMS.CLAIMS)
+    assert [rate for rate in ledger if FORMER_RATE.search(rate)] == []
+    assert [rate for rate in former if not FORMER_RATE.search(rate)] == []
+
+
+def test_exactly_the_pages_under_a_former_rule_say_so_and_link_to_its_table():
+    assert "\n## Former economies\n" in PAGES["index.md"]
+    rows = [row[0] for row in RESULTS.TABLES["former"]()[1:]]
+    links = set(re.findall(r"\(([\w/.]+\.md)(?:#[\w-]+)?\)", " ".join(rows)))
+    pages = {(RESULTS.PAGES / link).resolve() for link in links}
+    assert len(pages) >= len(rows) - 2
+    for page in pages:
+        assert FORMER_NOTE.search(page.read_text("utf-8")), f"{page.name} does not say so"
+    marked = {name for name, page in PAGES.items() if FORMER_NOTE.search(page)}
+    assert marked == {page.name for page in pages if page.parent == RESULTS.PAGES}
 
 
 def test_gspo_is_named_only_where_a_ratio_acted():
     naming = {name for name, page in PAGES.items() if "GSPO" in page}
-    assert naming == {"former_price.md", "levels_default.md", "quickstart.md"}
-    small = [f"harder/solved_{seed}" for seed in range(1, 6)]
-    for run in (*small, *(f"gsm8k_harder/default_{seed}" for seed in range(3))):
-        assert max(row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)) > 1.1
-    once = ("gsm8k_level1/apart_1", "sports/at_once_7", "math/third_start_gspo_4")
-    today = [f"gsm8k_level1/default_{seed}" for seed in (1, 2, 3)]
-    for run in (*once, "gsm8k_harder/wordy_13", *today):
+    assert naming == {"levels_default.md", "quickstart.md"}
+    for seed in range(3):
+        rows = ROWS.updates(f"gsm8k_harder/default_{seed}")
+        assert max(row.get("learner/ratio_max", 1.0) for row in rows) > 1.1
+    for seed in (1, 2, 3):
         # An update without contrast has no ratio.
-        most = [row.get("learner/ratio_max", 1.0) for row in ROWS.updates(run)]
-        assert len(most) >= (30 if run in today else 36)
+        rows = ROWS.updates(f"gsm8k_level1/default_{seed}")
+        assert len(rows) >= 30
+        most = [row.get("learner/ratio_max", 1.0) for row in rows]
         assert most == pytest.approx([1.0] * len(most))
 
 
@@ -110,7 +127,7 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     used = {"provenance", *pictures.named(), *reports.named()}
     used |= {run for claim in CLAIMS.CLAIMS for run in claim.runs}
     read, table = ROWS.read.__wrapped__, ROWS.table.__wrapped__
-    for module in map(importlib.import_module, ("rows", "figures", "values", "former")):
+    for module in map(importlib.import_module, ("rows", "figures", "values")):
         monkeypatch.setattr(
             module, "read", lambda name: used.add(name) or read(name), raising=False
         )
@@ -127,11 +144,10 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
         "graders",
         "judges",
         "parity",
-        "small/forms_comparison",
         "starts/one_policy",
         "starts/three_minutes_price_3",
         "starts/yardstick",
     }
-    assert len(names) >= 100
+    assert len(names) >= 80
     assert names - used == linked
     assert sum(path.stat().st_size for path in EVIDENCE.rglob("*") if path.is_file()) < MOST_BYTES
