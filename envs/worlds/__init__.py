@@ -39,6 +39,7 @@ explain((RandomPlay, TeacherStyle, TurnView))
 _WORLDS = {
     "boxnet": ("boxnet", "BoxNet"),
     "commons": ("commons", "Commons"),
+    "jury": ("jury", "Jury"),
     "matrix": ("matrix", "Matrix"),
 }
 """Module and class of each world, by name."""

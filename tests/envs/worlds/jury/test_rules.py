@@ -1,0 +1,195 @@
+"""The rules of a jury and its scripts, over all states and in played episodes."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from laconic import envs
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Task
+from laconic.envs.worlds.base import TurnView
+from laconic.envs.worlds.jury.rules import Jury, State
+from laconic.envs.worlds.jury.theory import EYES
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.rollout.play import Start, play
+
+AGENTS = ("solver_0", "helper_0", "helper_1", "helper_2")
+
+
+def turn(world: Jury, state: State, agent: str) -> TurnView:
+    return TurnView(agent, world.facts_for(state, agent), "", False)
+
+
+def played(world: Jury, state: State, script) -> State:
+    """Return the state after the scripts of all agents have talked and answered."""
+    said = {
+        agent: script(turn(world, state, agent), Random(0)) if agent != "solver_0" else ""
+        for agent in state.eyes
+    }
+    state, gains = world.apply(state, {}, said, None)
+    assert gains == {}
+    act = script(turn(world, state, "solver_0"), Random(0)).removeprefix("> ")
+    state, _ = world.apply(state, {"solver_0": act}, {}, None)
+    return state
+
+
+def over_all_states(world: Jury, name: str) -> tuple[float, float]:
+    """Return accuracy and words of a script, weighted by the probability of every state."""
+    right = words = 0.0
+    script = world.script(name)
+    for color in range(world.colors):
+        for each in product(product(range(3), range(world.colors)), repeat=len(AGENTS)):
+            chance = 1 / world.colors
+            for eyes, seen in each:
+                rate = EYES[eyes]
+                chance *= (rate if seen == color else (1 - rate) / (world.colors - 1)) / 3
+            eyes, looks = zip(*each, strict=True)
+            state = State(
+                color,
+                dict(zip(AGENTS, eyes, strict=True)),
+                {agent: (seen,) for agent, seen in zip(AGENTS, looks, strict=True)},
+            )
+            after = played(world, state, script)
+            right += chance * world.score(after).value
+            words += chance * sum(map(bool, after.spoke.values()))
+    return right, words
+
+
+@pytest.mark.parametrize(
+    ("name", "accuracy", "words"),
+    [
+        ("oracle", 86.83, 2.0),
+        ("threshold:0.05", 85.70, 1.0),
+        ("threshold:0.1", 82.32, 0.5),
+        ("expert", 85.70, 1.0),
+        ("verbose", 84.19, 3.0),
+        ("majority", 80.47, 3.0),
+        ("mute", 71.67, 0.0),
+    ],
+)
+def test_scripts_reach_what_theory_says(name: str, accuracy: float, words: float) -> None:
+    measured = over_all_states(Jury(), name)
+    assert (100 * measured[0], measured[1]) == pytest.approx((accuracy, words), abs=0.01)
+
+
+def test_silence_at_a_price_above_all_others_is_best() -> None:
+    assert over_all_states(Jury(), "threshold:0.3") == pytest.approx((0.71667, 0.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["threshold:", "threshold:-1", "threshold:nan", "threshold:dear"])
+def test_a_price_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(SettingError, match="threshold:<price>"):
+        Jury().script(name)
+
+
+def test_an_unknown_script_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="agent.script"):
+        Jury().script("loud")
+
+
+def test_the_answer_may_pay_its_probability() -> None:
+    # The solver is dim and saw blue, one helper is sharp and saw red: .45 x .9 against .55 x .1.
+    state = State(1, {"solver_0": 0, "helper_0": 2}, {"solver_0": (1,), "helper_0": (0,)}, 1)
+    for paid, gain in (("answer", 0.0), ("expected", 0.405 / 0.46)):
+        world = Jury(paid=paid)
+        after, gains = world.apply(state, {"solver_0": "red"}, {}, None)
+        assert gains == pytest.approx({"solver_0": gain, "helper_0": gain})
+        assert world.score(after).value == 0.0
+        assert world.graded == (paid == "expected")
+
+
+def test_the_mean_of_both_ways_to_pay_is_equal() -> None:
+    sums = {}
+    for paid in ("answer", "expected"):
+        world, sums[paid] = Jury(paid=paid), 0.0
+        for color in range(2):
+            for each in product(product(range(3), range(2)), repeat=2):
+                chance = 0.5
+                for eyes, seen in each:
+                    chance *= (EYES[eyes] if seen == color else 1 - EYES[eyes]) / 3
+                eyes = dict(zip(AGENTS[:2], (eyes for eyes, _ in each), strict=True))
+                looks = dict(zip(AGENTS[:2], ((seen,) for _, seen in each), strict=True))
+                state = State(color, eyes, looks, 1)
+                _, gains = world.apply(state, {"solver_0": "red"}, {}, None)
+                sums[paid] += chance * gains["solver_0"]
+    assert sums["answer"] == pytest.approx(0.5)
+    assert sums["expected"] == pytest.approx(0.5)
+
+
+def test_eyes_and_sights_are_drawn_by_their_rates() -> None:
+    world, right, count = Jury(colors=4), [0, 0, 0], [0, 0, 0]
+    for number in range(4000):
+        state = world.start(Task("t", f"jury {number}", (), ""), AGENTS)
+        for agent in AGENTS:
+            count[state.eyes[agent]] += 1
+            right[state.eyes[agent]] += state.looks[agent] == (state.color,)
+    for eyes, rate in enumerate(EYES):
+        # Four standard errors.
+        assert count[eyes] / 16000 == pytest.approx(1 / 3, abs=0.015)
+        assert right[eyes] / count[eyes] == pytest.approx(rate, abs=0.03)
+
+
+def test_an_agent_reads_its_eyes_once_and_each_look() -> None:
+    world = Jury(looks=2)
+    state = State(0, {"solver_0": 2}, {"solver_0": (0, 1)})
+    assert world.observe(state, "solver_0") == "Your eyes are sharp. You saw red."
+    after, _ = world.apply(state, {}, {"solver_0": ""}, None)
+    assert world.observe(after, "solver_0") == "You saw blue."
+    assert world.facts_for(after, "solver_0")["seen_red"] == 1
+    after, _ = world.apply(after, {}, {"solver_0": ""}, None)
+    assert world.observe(after, "solver_0") == "Answer now."
+    assert world.legal_acts(after, "solver_0") == ("red", "blue")
+    hidden = Jury(told=False).observe(state, "solver_0")
+    assert hidden == "You saw red."
+
+
+def test_helpers_talk_once_and_only_the_solver_answers() -> None:
+    world = Jury(looks=2)
+    state = world.start(Task("t", "jury 1", (), ""), AGENTS)
+    talking = []
+    for _ in range(world.rounds):
+        talking.append([agent for agent in AGENTS if world.may_talk(state, agent)])
+        acting = [agent for agent in AGENTS if world.legal_acts(state, agent)]
+        assert acting == (["solver_0"] if state.round == 2 else [])
+        state, _ = world.apply(state, {}, dict.fromkeys(AGENTS, ""), None)
+    assert talking == [[], [*AGENTS[1:]], []]
+
+
+@pytest.mark.parametrize("team", [{"helper": 3}, {"solver": 2, "helper": 1}])
+def test_a_team_has_one_solver(team: dict[str, int]) -> None:
+    with pytest.raises(SettingError, match="needs one solver; got env.team with"):
+        envs.make("jury", team=team, tasks=1)
+
+
+def test_no_answer_is_wrong() -> None:
+    world = Jury()
+    state = world.start(Task("t", "jury 1", (), ""), AGENTS)
+    for _ in range(2):
+        state, gains = world.apply(state, {}, dict.fromkeys(AGENTS, ""), None)
+    assert gains == {}
+    assert (world.score(state).value, world.score(state).answer) == (0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("colors", 1), ("colors", 6), ("looks", 0), ("paid", "often")]
+)
+def test_a_setting_out_of_its_range_is_refused_by_its_key(setting: str, value: object) -> None:
+    with pytest.raises((SettingError, UnknownNameError), match=rf"env\.{setting}"):
+        Jury(**{setting: value})
+
+
+@pytest.mark.parametrize(("name", "least"), [("oracle", 0.75), ("mute", 0.5)])
+def test_a_played_episode_pays_what_the_state_says(name: str, least: float) -> None:
+    env = envs.make("jury", tasks=100)
+    episodes = play(
+        [env], ScriptedTeam(name).policies(env), [Start(0, key) for key in env.tasks], seed=0
+    )
+    assert sum(bool(each.solved) for each in episodes) / 100 >= least
+    for each in episodes:
+        words = sum(each.tokens_said.values())
+        assert sum(map(sum, each.bills.values())) == pytest.approx(words * 0.06)
+        for agent, rewards in each.task_rewards.items():
+            assert sum(rewards) == pytest.approx(float(bool(each.solved))), agent
