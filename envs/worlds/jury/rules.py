@@ -65,7 +65,7 @@ class Jury(World[State, str]):
 
     name: ClassVar[str] = "jury"
     common_reward: ClassVar[bool] = True
-    silence_ends: ClassVar[bool] = False
+    only_phrases: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {
         # The best rule says two words in the mean.
         "reward": {"price": PRICE, "normalizer": 2},
@@ -137,7 +137,7 @@ class Jury(World[State, str]):
             "helper": "Say the color that you saw, or say nothing.",
         }
 
-    def start(self, task: Task, agents: Sequence[str]) -> State:
+    def start(self, task: Task, agents: Sequence[str], generator: np.random.Generator) -> State:
         """Draw a color, and eyes and sights for each agent in turn.
 
         Raises:

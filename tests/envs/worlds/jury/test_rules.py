@@ -122,7 +122,7 @@ def test_the_mean_of_both_ways_to_pay_is_equal() -> None:
 def test_eyes_and_sights_are_drawn_by_their_rates() -> None:
     world, right, count = Jury(colors=4), [0, 0, 0], [0, 0, 0]
     for number in range(4000):
-        state = world.start(Task("t", f"jury {number}", (), ""), AGENTS)
+        state = world.start(Task("t", f"jury {number}", (), ""), AGENTS, None)
         for agent in AGENTS:
             count[state.eyes[agent]] += 1
             right[state.eyes[agent]] += state.looks[agent] == (state.color,)
@@ -148,7 +148,7 @@ def test_an_agent_reads_its_eyes_once_and_each_look() -> None:
 
 def test_helpers_talk_once_and_only_the_solver_answers() -> None:
     world = Jury(looks=2)
-    state = world.start(Task("t", "jury 1", (), ""), AGENTS)
+    state = world.start(Task("t", "jury 1", (), ""), AGENTS, None)
     talking = []
     for _ in range(world.rounds):
         talking.append([agent for agent in AGENTS if world.may_talk(state, agent)])
@@ -166,7 +166,7 @@ def test_a_team_has_one_solver(team: dict[str, int]) -> None:
 
 def test_no_answer_is_wrong() -> None:
     world = Jury()
-    state = world.start(Task("t", "jury 1", (), ""), AGENTS)
+    state = world.start(Task("t", "jury 1", (), ""), AGENTS, None)
     for _ in range(2):
         state, gains = world.apply(state, {}, dict.fromkeys(AGENTS, ""), None)
     assert gains == {}
