@@ -18,6 +18,7 @@ from functools import lru_cache
 from inspect import Parameter, isclass, signature
 from os import PathLike
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from laconic.envs.checks import check_names, choice, flag, number, whole
@@ -26,6 +27,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.faults import Fault
 from laconic.envs.dialogue.reward import Reward
+from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.dialogue.team import FreeText, TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
 from laconic.envs.families.common.generation import Candidate, draw_different
@@ -114,7 +116,8 @@ def make(
         source: `generated`, a file or folder with the original data, or `hub:<id>`. Worlds have
             only generated tasks.
         split: `train` or `evaluation`; they share no generated task.
-        tasks: number of tasks. None takes the whole source, or 4,096 generated tasks.
+        tasks: number of tasks. None takes the whole source, or 4,096 generated tasks; for the
+            evaluation of a world that can list its states, all of these (`World.all_tasks`).
         holdout: fraction of a source that is drawn for `evaluation`; the rest is `train`. None
             takes the source's own splits, and is the only value for generated tasks.
         holdout_seed: seed of that draw.
@@ -168,7 +171,12 @@ def make(
         _check_source(factory.name, source, holdout, reading)
         own = {key: settings.pop(key) for key in signature(factory).parameters if key in settings}
         world = factory(**own)
-        environment = WorldEnv(world, _generate(world, split, count, generating), **settings)
+        listed: tuple[Task, ...] = ()
+        if split == "evaluation" and tasks is None:
+            team = settings.get("team")
+            listed = _listed(world, tuple(agent_names(world.team if team is None else team)))
+        chosen = listed or _generate(world, split, count, generating)
+        environment = WorldEnv(world, chosen, **settings)
     else:
         typed = {"tasks": tasks, "source": source, "holdout": holdout, "reader": reader}
         typed |= {"holdout_seed": holdout_seed, "generator": generator, "free": free}
@@ -281,6 +289,16 @@ def _generate(
     except TypeError:
         return _generated.__wrapped__(task_source, split, count, settings)
     return _generated(task_source, split, count, settings)
+
+
+@lru_cache(maxsize=8)
+def _listed(world: World[Any, Any], agents: tuple[str, ...]) -> tuple[Task, ...]:
+    """List the tasks of a world in a fixed random order, so that the first ones are like all.
+
+    Equal calls share the result.
+    """
+    tasks = world.all_tasks(agents)
+    return tuple(Random(0).sample(tasks, len(tasks)))
 
 
 @lru_cache(maxsize=32)

@@ -64,6 +64,8 @@ class Task:
     best first; empty where the source has none."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Data that only the benchmark reads: tests, entry point, position, level."""
+    weight: float = 1.0
+    """Weight of the task in the means of an evaluation, where tasks are not equally likely."""
 
     def __post_init__(self) -> None:
         """Fill in the text of the answer and check that every statement has its flag."""

@@ -137,6 +137,8 @@ class Episode:
     """Graph that its start set; empty for the topology of the environment."""
     price_share: float = 1.0
     """Part of its bills that a learner charges (`learners.prices`)."""
+    weight: float = 1.0
+    """Weight in the means of an evaluation."""
 
     @property
     def cut_short(self) -> bool:

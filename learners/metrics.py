@@ -1,7 +1,8 @@
 """Metrics of a set of episodes, with 95 % intervals.
 
 Each metric is a sum over episodes divided by a count over episodes: the number of episodes for a
-mean, the number of turns for a share of turns. Pure functions; knows no benchmark, step or file.
+mean, the number of turns for a share of turns. Both are multiplied by the weight of the episode
+where these differ. Pure functions; knows no benchmark, step or file.
 
 Proportions over episodes have the interval of E. B. Wilson (1927), "Probable inference, the law of
 succession, and statistical inference". Others have the percentile bootstrap (B. Efron, 1979) over
@@ -97,9 +98,16 @@ MEASURES: Mapping[str, str] = {
     "objections": "Objections to drafts of a plan in an episode of `boxnet`.",
     "cooperation": "Share of choices in `matrix` that are the first act, such as C.",
     "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
+    "spoke_dim": "Share of the helpers with dim eyes that spoke in a round of `jury`.",
+    "spoke_fair": "The same of helpers with fair eyes.",
+    "spoke_sharp": "The same of helpers with sharp eyes.",
+    "distance_to_best": (
+        "Reward of the best team that is known at these prices, less `reward`; below 0 if the team"
+        " earns more. Exact where an evaluation plays all tasks."
+    ),
 }
 """Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a game is played
-(`commons`, `boxnet`, `matrix`), messages get lost, or listeners are counted."""
+(`commons`, `boxnet`, `matrix`, `jury`), messages get lost, or listeners are counted."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
@@ -142,11 +150,12 @@ SHARES = frozenset(
         *("spoke_if_informed", "cut_rate", "truncated_replies", "truncated_rate"),
         *("source_overlap", "facts_told", "lost_rate", "unheard_rate", "overuse", "cooperation"),
         *("survived", "survived_to_last", "gate_precision", "gate_recall"),
+        *("spoke_dim", "spoke_fair", "spoke_sharp"),
     )
 )
 """Metrics that are shares of something, from 0 to 1; they are shown in percent."""
 _FRACTIONS = SHARES | {"efficiency", "equality", "monthly_gini", "gate_f1"}
-_SIGNED = ("score", "reward", "task_reward")
+_SIGNED = ("score", "reward", "task_reward", "distance_to_best")
 """Metrics that may be below 0, because a task reward may."""
 
 
@@ -221,13 +230,19 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
 
     A bootstrapped share of turns that is 0 or 1 in every episode gets the Wilson interval over its
     episodes instead, because no resample could leave that edge. For a single episode the interval
-    is the value itself.
+    is the value itself. Weighted episodes play all tasks that there are, so their means have no
+    interval over tasks: both ends are NaN.
 
     Args:
         episodes: independent plays of any tasks.
         seed: seed of the resampling.
     """
     columns = _columns(episodes)
+    if _are_weighted(episodes):
+        means = {name: float(sums.sum() / counts.sum()) for name, sums, counts in columns}
+        return {
+            name: Interval(mean, math.nan, math.nan, len(episodes)) for name, mean in means.items()
+        }
     bootstrapped = [column for column in columns if column[0] not in _PROPORTIONS]
     ends = _bootstrap(bootstrapped, len(episodes), np.random.default_rng(seed))
     results = {}
@@ -358,7 +373,17 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
     others = (_measured, _thinking, _by_role, _spending, _gates)
-    return [*columns, *(column for further in others for column in further(episodes))]
+    columns += [column for further in others for column in further(episodes)]
+    weights = np.array([episode.weight for episode in episodes])
+    if not _are_weighted(episodes):
+        return columns
+    weights /= weights.mean()
+    return [(name, weights * sums, weights * counts) for name, sums, counts in columns]
+
+
+def _are_weighted(episodes: Sequence[Episode]) -> bool:
+    """Return whether episodes have different weights, which those of all possible tasks have."""
+    return len({episode.weight for episode in episodes}) > 1
 
 
 def _measured(episodes: Sequence[Episode]) -> list[_Column]:

@@ -105,7 +105,8 @@ def evaluate(name: str, weights: Path) -> Mapping[str, Mapping[str, float]]:
         run(
             *("evaluate", f"env={name}", f"agent.model={weights}", "threads=1"),
             *(f"{key}={value}" for key, value in room.items()),
-            *(f"evaluation.tasks={recipe.final_tasks}", f"hydra.run.dir={folder}"),
+            f"evaluation.tasks={'null' if recipe.final_tasks is None else recipe.final_tasks}",
+            f"hydra.run.dir={folder}",
         )
     figures: Mapping[str, Mapping[str, float]] = read_rows(folder / "evaluations.jsonl")[-1][
         "intervals"

@@ -251,6 +251,27 @@ class World(PromptedTask, Generic[State, Act]):
 
         return draw_different(draw, seed, count, split, "episodes")
 
+    def all_tasks(self, agents: Sequence[str]) -> tuple[Task, ...]:
+        """Return every state in which an episode may start, as a task with its probability.
+
+        An evaluation of all tasks (`evaluation.tasks=null`) then plays these and is exact. Empty,
+        the default, where they cannot be listed: it plays generated tasks.
+
+        Args:
+            agents: all agents, in order.
+        """
+        return ()
+
+    def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
+        """Return what the best team that is known earns in the mean; None where none is known.
+
+        Args:
+            agents: all agents, in order.
+            price: task reward that the cheapest phrase costs its speaker.
+            round_price: task reward that a round costs the team.
+        """
+        return None
+
     @property
     def roles(self) -> tuple[str, ...]:  # type: ignore[override]
         """Roles of the team."""

@@ -155,6 +155,21 @@ class WorldEnv(TeamEnv):
         """Return the act lines and phrases of the world's menu that make sense now."""
         return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
+    @property
+    def best_reward(self) -> float | None:
+        """What the best team that is known earns here in the mean, at the present prices.
+
+        None where none is known, or where other words than an agent's own are charged, or reading,
+        or solved episodes alone.
+        """
+        reward, phrases = self._reward, self.world.phrases
+        usual = reward.charge == "own" and reward.when == "always" and not reward.read_price
+        if not usual or not phrases:
+            return None
+        tokens = min(len(self.tokenize(phrase)) for phrase in phrases)
+        price = reward.price * tokens / reward.normalizer
+        return self.world.best_reward(self.possible_agents, price, reward.round_price)
+
     def _task_pay(self, reward: Reward) -> dict[str, Any]:
         if reward.when == "solved" and not self.world.verdict:
             raise SettingError(

@@ -19,6 +19,7 @@ LABELS = {
     "stated": "answers in that form",
     "score": "score",
     "reward": "task reward less bills",
+    "distance_to_best": "less than the best known team",
     "task_reward": "task reward",
     "billed": "bills of all agents",
     "tokens_said": "tokens said",

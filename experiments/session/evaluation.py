@@ -104,11 +104,21 @@ def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
 
 
 def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Findings:
-    """Call all hooks and merge their findings."""
-    findings = Findings()
+    """Measure the distance to the best, call all hooks and merge their findings."""
+    findings = distance_to_best(evaluation) or Findings()
     for hook in hooks:
         findings |= hook(evaluation) or Findings()
     return findings
+
+
+def distance_to_best(evaluation: EvaluationRun) -> Findings | None:
+    """Return what the team earns less than the best one that is known; None where none is."""
+    best = getattr(evaluation.environments[0], "best_reward", None)
+    if best is None or not evaluation.episodes:
+        return None
+    earned = intervals(evaluation.episodes)["reward"]
+    distance = Interval(best - earned.mean, best - earned.high, best - earned.low, earned.count)
+    return Findings(figures={"distance_to_best": distance})
 
 
 def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
@@ -119,7 +129,11 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
     keys = task_keys(environments[0])
     if not keys:
         return [Start(seed) for seed in range(_DRAWN_EPISODES if most is None else most)]
-    return [Start(seed, key) for seed, key in enumerate(keys[:most])]
+    tasks = tasks_of(environments[0])
+    return [
+        Start(seed, key, weight=tasks[key].weight if key in tasks else 1.0)
+        for seed, key in enumerate(keys[:most])
+    ]
 
 
 def under(graph: Graph, starts: Sequence[Start]) -> Sequence[Start]:

@@ -50,8 +50,8 @@ class Recipe:
     """Smallest figure of a start; later checkpoints are closer to the ceiling."""
     tasks: int = 200
     """Evaluation tasks by which it is chosen."""
-    final_tasks: int = 1000
-    """Evaluation tasks of the figures in the card."""
+    final_tasks: int | None = 1000
+    """Evaluation tasks of the figures in the card; None: all that there are."""
 
 
 _SMALL = {"agent.model_config.hidden": 96, "agent.model_config.intermediate": 192}
@@ -102,6 +102,19 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ),
         STAND_IN: Recipe(11),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
+        # All states in an evaluation; a message says little, so many tasks in small groups.
+        "jury": Recipe(
+            3,
+            training={
+                "evaluation.tasks": None,
+                "train.tasks_per_step": 64,
+                "train.group_size": 4,
+                "optimizer.lr": 2e-4,
+                MAX_REPLY_TOKENS: 9,
+            },
+            target=0.81,
+            final_tasks=None,
+        ),
         "math": Recipe(20, {**_TALK, "train.steps": 1600}),
         "mbpp": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
         # More updates do not help: all helpers speak, and the solver rarely knows which to read.

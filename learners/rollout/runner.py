@@ -80,6 +80,8 @@ class Start:
     price_share: float = 1.0
     """Part of the environment's price that its update charges (`learners.prices`). A collector that
     plays further episodes passes it on to them."""
+    weight: float = 1.0
+    """Weight of the episode in the means of an evaluation (`Task.weight`)."""
 
 
 class Listener:
@@ -364,6 +366,7 @@ class EpisodeRunner:
             unread={a: "\n".join(filter(None, s.unread)) for a, s in states.items()},
             topology=self._start.topology,
             price_share=self._start.price_share,
+            weight=self._start.weight,
             **counts,
         )
 

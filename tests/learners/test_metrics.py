@@ -19,8 +19,10 @@ from laconic.learners.metrics import (
     SHARES,
     SPENDING,
     THINKING,
+    Outcomes,
     bounds,
     intervals,
+    outcomes,
     prefixed,
     summarize,
     wilson,
@@ -344,3 +346,18 @@ def test_every_share_of_the_glossaries_is_bounded_and_shown_in_percent():
     }
     assert len(shares) >= 16 and shares <= SHARES
     assert {bounds(name) for name in SHARES} == {(0.0, 1.0)}
+
+
+def test_episodes_of_all_tasks_count_by_their_weights(episodes):
+    first, second = (replace(each, weight=w) for each, w in zip(episodes, (3.0, 1.0), strict=True))
+    results = summarize([first, second])
+    assert results["accuracy"] == pytest.approx(3 / 4)
+    assert results["reward"] == pytest.approx((3 * 0.6 - 0.4) / 4)
+    # Silent turns: 1 of 4 in the first episode, 1 of 2 in the second.
+    assert results["silence_rate"] == pytest.approx((3 * 1 + 1) / (3 * 4 + 2))
+    figures = intervals([first, second])
+    assert {name: figure.mean for name, figure in figures.items()} == pytest.approx(results)
+    assert all(math.isnan(figure.low) and figure.count == 2 for figure in figures.values())
+    assert outcomes([first, second])["accuracy"] == Outcomes((1.5, 0.0), (1.5, 0.5))
+    equal = [replace(each, weight=7.0) for each in episodes]
+    assert summarize(equal) == summarize(episodes) and intervals(equal) == intervals(episodes)

@@ -11,8 +11,10 @@ A team of one solver is the single agent: it looks once in each round and rememb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -23,12 +25,14 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, World
 from laconic.envs.worlds.jury import scripts
-from laconic.envs.worlds.jury.theory import EYES, posterior
+from laconic.envs.worlds.jury.theory import EYES, alone, best, posterior, sight
 
 COLORS = ("red", "blue", "green", "yellow", "white")
 """Colors of the largest world; a smaller one has the first of them."""
 WORDS = ("dim", "fair", "sharp")
 """Name of each kind of eyes."""
+_MOST = 4096
+"""Largest number of states that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,9 @@ class Jury(World[State, str]):
         solvers = [agent for agent in agents if agent.startswith("solver")]
         if len(solvers) != 1:
             raise SettingError(f"jury needs one solver; got env.team with {len(solvers)}")
+        if "state" in task.details:
+            listed: State = task.details["state"]
+            return listed
         random = Random(task.question)
         color = random.randrange(self.colors)
         others = [each for each in range(self.colors) if each != color]
@@ -157,6 +164,52 @@ class Jury(World[State, str]):
                 for _ in range(self.looks)
             )
         return State(color, eyes, looks)
+
+    def all_tasks(self, agents: Sequence[str]) -> tuple[Task, ...]:
+        """List every color with all eyes and sights; none if there are more than `_MOST`."""
+        views = list(product(range(len(EYES)), product(range(self.colors), repeat=self.looks)))
+        if self.colors * len(views) ** len(agents) > _MOST:
+            return ()
+        words = [
+            " ".join([WORDS[eyes], *map(self.names.__getitem__, looks)]) for eyes, looks in views
+        ]
+        tasks: list[Task] = []
+        for color in range(self.colors):
+            chances = [
+                math.prod(sight(self.colors, EYES[eyes])[color, list(looks)]) / len(EYES)
+                for eyes, looks in views
+            ]
+            for seen in product(range(len(views)), repeat=len(agents)):
+                own = {agent: views[view] for agent, view in zip(agents, seen, strict=True)}
+                eyes = {agent: each for agent, (each, _) in own.items()}
+                looks = {agent: each for agent, (_, each) in own.items()}
+                question = ", ".join(
+                    f"{agent} {words[view]}" for agent, view in zip(agents, seen, strict=True)
+                )
+                tasks.append(
+                    Task(
+                        f"all/{len(tasks)}",
+                        f"{self.names[color]}: {question}",
+                        (),
+                        "",
+                        details={"state": State(color, eyes, looks)},
+                        weight=math.prod(chances[view] for view in seen) / self.colors,
+                    )
+                )
+        return tuple(tasks)
+
+    def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
+        """Return the reward of the best rule that all helpers share, or of the best single agent.
+
+        None where agents do not know their eyes, or helpers look more than once.
+        """
+        helpers, time = len(agents) - 1, self.rounds * round_price
+        if not self.told or (helpers and self.looks > 1):
+            return None
+        if not helpers:
+            return alone(self.looks, self.colors) - time
+        plan = best(price, helpers, self.colors)
+        return plan.accuracy - price * plan.words - time
 
     def observe(self, state: State, agent: str) -> str:
         """Return what the agent sees now; the solver is asked in the last round."""

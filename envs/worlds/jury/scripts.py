@@ -8,7 +8,7 @@
 - `mute`: no helper speaks, and the solver answers what it saw.
 
 The teacher of a warm start is silent more often the worse its eyes are. Its solver gives the best
-answer, or at times that of the majority.
+answer to such helpers, or at times that of the majority.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def script(name: str, colors: Sequence[str]) -> Script:
         "oracle": _Member(colors, 0.0),
         "verbose": _Member(colors, rule=everyone(count)),
         "majority": _Member(colors, rule=everyone(count), counts_votes=True),
-        "expert": _Member(colors, rule=((False, False, True),) * count),
-        "mute": _Member(colors, rule=((False, False, False),) * count),
+        "expert": _Member(colors, rule=((0.0, 0.0, 1.0),) * count),
+        "mute": _Member(colors, rule=((0.0, 0.0, 0.0),) * count),
     }
     if name not in scripts:
         raise UnknownNameError("agent.script", name, NAMES)
@@ -63,7 +63,7 @@ def script(name: str, colors: Sequence[str]) -> Script:
 
 def everyone(colors: int) -> Rule:
     """Return the rule under which all helpers speak."""
-    return ((True,) * len(EYES),) * colors
+    return ((1.0,) * len(EYES),) * colors
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class _Member:
         seen = [i for i, name in enumerate(self.colors) for _ in range(int(facts[f"seen_{name}"]))]
         rule = self.rule or theory.best(self.price, int(facts["helpers"]), len(self.colors)).rule
         if facts["talk"]:
-            return self.colors[seen[-1]] if rule[seen[-1]][int(facts["eyes"])] else ""
+            speaks = rule[seen[-1]][int(facts["eyes"])]
+            return self.colors[seen[-1]] if random.random() < speaks else ""
         if not facts["answer"]:
             return ""
         if self.counts_votes:
@@ -112,10 +113,7 @@ class Teacher:
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the word, the act or the silence of this turn."""
-        facts = turn.facts
-        silent = self.style.silent * SHYNESS[int(facts["eyes"])]
-        if facts["talk"] and random.random() < silent:
-            return ""
-        if facts["answer"] and random.random() >= self.style.best:
-            return act_line(majority(facts, self.colors))
-        return _Member(self.colors, rule=everyone(len(self.colors)))(turn, random)
+        if turn.facts["answer"] and random.random() >= self.style.best:
+            return act_line(majority(turn.facts, self.colors))
+        speaks = tuple(1 - min(self.style.silent * each, 1.0) for each in SHYNESS)
+        return _Member(self.colors, rule=(speaks,) * len(self.colors))(turn, random)

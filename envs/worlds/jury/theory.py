@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 EYES = (0.55, 0.7, 0.9)
 """Probability of seeing the color rightly with dim, fair and sharp eyes."""
 Array = NDArray[np.float64]
-Rule = tuple[tuple[bool, ...], ...]
-"""(colors, eyes) True where a helper that saw the color with these eyes says it."""
+Rule = tuple[tuple[float, ...], ...]
+"""(colors, eyes) Probability with which a helper that saw the color with these eyes says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def heard(rule: Rule) -> Array:
     for eyes, right in enumerate(EYES):
         seen = sight(colors, right) / len(EYES)
         for color in range(colors):
-            table[:, 1 + color if rule[color][eyes] else 0] += seen[:, color]
+            table[:, 1 + color] += rule[color][eyes] * seen[:, color]
+            table[:, 0] += (1 - rule[color][eyes]) * seen[:, color]
     return table
 
 
@@ -80,8 +81,8 @@ def plan(rule: Rule, helpers: int) -> Plan:
 
 
 def rules(colors: int) -> Iterator[Rule]:
-    """Yield every rule, of those that differ in the names of the colors one."""
-    yield from combinations_with_replacement(product((False, True), repeat=len(EYES)), colors)
+    """Yield every rule without chance, of those that differ in the names of the colors one."""
+    yield from combinations_with_replacement(product((0.0, 1.0), repeat=len(EYES)), colors)
 
 
 @cache
@@ -174,11 +175,12 @@ def posterior(looks: Mapping[str, Sequence[int]], eyes: Mapping[str, int], color
         eyes: agent -> index of its eyes in `EYES`.
         colors: number of colors.
     """
-    likely = np.ones(colors)
+    likely: Array = np.ones(colors)
     for agent, seen in looks.items():
         for color in seen:
             likely *= sight(colors, EYES[eyes[agent]])[:, color]
-    return likely / likely.sum()
+    shares: Array = likely / likely.sum()
+    return shares
 
 
 def _counts(total: int, kinds: int) -> Iterator[tuple[int, ...]]:

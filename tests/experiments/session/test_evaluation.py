@@ -13,6 +13,7 @@ from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.evaluation import (
     EvaluationRun,
     digest,
+    distance_to_best,
     evaluate,
     evaluation_starts,
     make_hooks,
@@ -227,3 +228,22 @@ def test_a_transcript_has_thoughts_only_if_there_are_any():
     assert thoughts == [("hm, two", 3), ("", 0)]
     plain = transcript(Episode("a", turns[1:], {}, tokens_said=tokens_said), None, step=0).row()
     assert not {"thought", "tokens_thought"} & {*plain, *plain["messages"][0]}
+
+
+def test_an_evaluation_of_all_states_is_exact_and_says_the_distance_to_the_best(folder, rows):
+    price = {"price": 0.2, "normalizer": 2}
+    worlds = [envs.make("jury", split="evaluation", reward=price) for _ in range(64)]
+    starts = evaluation_starts(worlds)
+    assert sum(start.weight for start in starts) == pytest.approx(1)
+    policies = ScriptedTeam("verbose").policies(worlds[0])
+    run = EvaluationRun(CFG, worlds, policies, starts, folder)
+    metrics = evaluate(run, 0)
+    # The best rule at 0.1 a word says half a word; everybody's three words earn .8419 - .3.
+    assert metrics["eval/accuracy"] == pytest.approx(0.841884, abs=1e-6)
+    assert metrics["eval/distance_to_best"] == pytest.approx(
+        (0.82321 - 0.05) - (0.841884 - 0.3), abs=2e-5
+    )
+    (row,) = rows(folder.evaluations)
+    assert row["intervals"]["distance_to_best"]["mean"] == metrics["eval/distance_to_best"]
+    assert math.isnan(float(row["intervals"]["accuracy"]["low"] or math.nan))
+    assert distance_to_best(replace(run, environments=[object()])) is None

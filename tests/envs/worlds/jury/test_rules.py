@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
-from laconic.envs.worlds.base import TurnView
+from laconic.envs.worlds.base import TeacherStyle, TurnView
 from laconic.envs.worlds.jury.rules import Jury, State
 from laconic.envs.worlds.jury.theory import EYES
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -36,10 +37,8 @@ def played(world: Jury, state: State, script) -> State:
     return state
 
 
-def over_all_states(world: Jury, name: str) -> tuple[float, float]:
-    """Return accuracy and words of a script, weighted by the probability of every state."""
-    right = words = 0.0
-    script = world.script(name)
+def states(world: Jury) -> Iterator[tuple[State, float]]:
+    """Yield every state of one look with its probability."""
     for color in range(world.colors):
         for each in product(product(range(3), range(world.colors)), repeat=len(AGENTS)):
             chance = 1 / world.colors
@@ -52,9 +51,17 @@ def over_all_states(world: Jury, name: str) -> tuple[float, float]:
                 dict(zip(AGENTS, eyes, strict=True)),
                 {agent: (seen,) for agent, seen in zip(AGENTS, looks, strict=True)},
             )
-            after = played(world, state, script)
-            right += chance * world.score(after).value
-            words += chance * sum(map(bool, after.spoke.values()))
+            yield state, chance
+
+
+def over_all_states(world: Jury, name: str) -> tuple[float, float]:
+    """Return accuracy and words of a script, weighted by the probability of every state."""
+    right = words = 0.0
+    script = world.script(name)
+    for state, chance in states(world):
+        after = played(world, state, script)
+        right += chance * world.score(after).value
+        words += chance * sum(map(bool, after.spoke.values()))
     return right, words
 
 
@@ -193,3 +200,77 @@ def test_a_played_episode_pays_what_the_state_says(name: str, least: float) -> N
         assert sum(map(sum, each.bills.values())) == pytest.approx(words * 0.06)
         for agent, rewards in each.task_rewards.items():
             assert sum(rewards) == pytest.approx(float(bool(each.solved))), agent
+
+
+@pytest.mark.parametrize("colors", [2, 3])
+def test_all_tasks_are_the_states_with_their_probabilities(colors: int) -> None:
+    world = Jury(colors=colors)
+    agents = AGENTS if colors == 2 else AGENTS[:2]
+    listed = {repr(task.details["state"]): task.weight for task in world.all_tasks(agents)}
+    expected: dict[str, float] = {}
+    for state, chance in states(world):
+        kept = ({agent: part[agent] for agent in agents} for part in (state.eyes, state.looks))
+        name = repr(State(state.color, *kept))
+        expected[name] = expected.get(name, 0.0) + chance
+    assert listed == pytest.approx(expected)
+    questions = [task.question for task in world.all_tasks(agents)]
+    assert len(set(questions)) == len(questions) == colors * (3 * colors) ** len(agents)
+
+
+def test_states_that_are_too_many_are_drawn() -> None:
+    assert Jury(looks=3).all_tasks(AGENTS) == ()
+    assert len(envs.make("jury", split="evaluation", looks=3).tasks) == 4096
+    assert len(envs.make("jury", split="evaluation", tasks=9).tasks) == 9
+    assert len(envs.make("jury").tasks) == 4096
+    alone = envs.make("jury", split="evaluation", looks=3, team={"solver": 1}).tasks
+    assert len(alone) == 2 * 3 * 2**3
+
+
+def test_a_listed_task_is_played_from_its_state() -> None:
+    env = envs.make("jury", split="evaluation")
+    for key in list(env.tasks)[::97]:
+        env.reset(options={"task": key})
+        assert env.world_state == env.tasks[key].details["state"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "best"),
+    [
+        # At 0.12 for two words the sharp speak: 85.70 % in one word of 0.06.
+        ({}, 0.8570 - 0.06),
+        ({"reward": {"price": 0.0}}, 0.8683),
+        ({"reward": {"price": 0.0, "round_price": 0.1}}, 0.8683 - 0.2),
+        ({"reward": {"price": 0.6}}, 0.7167),
+        ({"team": {"solver": 1}}, 0.7167),
+        ({"team": {"solver": 1}, "looks": 3}, (0.57475 + 0.784 + 0.972) / 3),
+        ({"looks": 2}, None),
+        ({"told": False}, None),
+        ({"reward": {"charge": "team"}}, None),
+        ({"reward": {"when": "solved"}}, None),
+        ({"reward": {"read_price": 0.1}}, None),
+    ],
+)
+def test_the_best_reward_is_that_of_the_theory(settings: dict, best: float | None) -> None:
+    assert envs.make("jury", tasks=1, **settings).best_reward == (
+        None if best is None else pytest.approx(best, abs=6e-5)
+    )
+
+
+def test_a_teachers_solver_knows_how_often_its_helpers_are_silent() -> None:
+    # Each dim helper is silent with .44 and a sharp one with .044: two silent ones say little, and
+    # a sharp solver outweighs one that said red.
+    script = Jury().teacher(TeacherStyle(terse=0.2, silent=0.22, best=1.0, frames=1))
+    state = State(
+        1,
+        {"solver_0": 2, "helper_0": 0, "helper_1": 0, "helper_2": 0},
+        {"solver_0": (1,), "helper_0": (0,), "helper_1": (1,), "helper_2": (1,)},
+        1,
+        {"helper_0": "red", "helper_1": "", "helper_2": ""},
+    )
+    assert script(turn(Jury(), state, "solver_0"), Random(0)) == "> blue"
+    dim = State(1, {**state.eyes, "solver_0": 0}, state.looks, 1, state.spoke)
+    assert script(turn(Jury(), dim, "solver_0"), Random(0)) == "> red"
+    asked = State(1, state.eyes, state.looks)
+    said = [script(turn(Jury(), asked, "helper_1"), Random(n)) for n in range(2000)]
+    # Four standard errors.
+    assert said.count("") / 2000 == pytest.approx(0.44, abs=0.045)
