@@ -54,7 +54,8 @@ def first_good_step(name: str, folder: Path) -> int | None:
     for row in read_rows(folder / "evaluations.jsonl"):
         figure = row["intervals"].get(recipe.metric) or {"mean": 0.0}
         kept = (folder / "checkpoints" / f"step_{row['step']:08d}").is_dir()
-        if row["step"] and kept and figure["mean"] >= recipe.target:
+        late = row["step"] and row["step"] >= recipe.first
+        if late and kept and figure["mean"] >= recipe.target:
             return int(row["step"])
     return None
 
@@ -105,8 +106,7 @@ def evaluate(name: str, weights: Path) -> Mapping[str, Mapping[str, float]]:
         run(
             *("evaluate", f"env={name}", f"agent.model={weights}", "threads=1"),
             *(f"{key}={value}" for key, value in room.items()),
-            f"evaluation.tasks={'null' if recipe.final_tasks is None else recipe.final_tasks}",
-            f"hydra.run.dir={folder}",
+            *(f"evaluation.tasks={recipe.final_tasks}", f"hydra.run.dir={folder}"),
         )
     figures: Mapping[str, Mapping[str, float]] = read_rows(folder / "evaluations.jsonl")[-1][
         "intervals"

@@ -20,7 +20,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +45,8 @@ ENVIRONMENTS = {
 """Start of a training -> its environment."""
 SEEDS = {name: range(3 if name in ("humaneval", "mbpp") else 5) for name in ENVIRONMENTS}
 """Programs have fewer tasks to tell seeds apart."""
-STEPS = {"weak": 235}
-"""Steps of the warm start of each start that is not shipped."""
-WARM = "env=gsm8k threads=1 learner.decay_updates=800 report=false"
+WARM_STARTS = {"weak": "env=gsm8k threads=1 learner.decay_updates=800 report=false train.steps=235"}
+"""Start that is not shipped -> arguments of its warm start."""
 RULES = {"pass_rate": "", "fixed": "learner/price=fixed"}
 PRICES = (0.03, 0.12, 0.48)
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed", "reward")
@@ -109,33 +108,49 @@ def finished(folder: Path) -> bool:
     return status.exists() and json.loads(status.read_text("utf-8"))["state"] == "finished"
 
 
-def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
-    """Make the starts and the chosen series; go on where a run was stopped."""
+def call(arguments: str, folder: Path) -> None:
+    """Make a run, or go on where it was stopped."""
+    if finished(folder):
+        return
     laconic = Path(sys.executable).with_name("laconic")
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "HYDRA_FULL_ERROR": "1"}
+    folder.mkdir(parents=True, exist_ok=True)
+    resume = "resume=true" if (folder / "metrics.jsonl").exists() else ""
+    command = [str(laconic), *f"{arguments} {resume} hydra.run.dir={folder}".split()]
+    with open(folder.with_suffix(".log"), "a") as log:
+        done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
+    if done.returncode:
+        print(f"failed: {' '.join(command)}; see {folder.with_suffix('.log')}", flush=True)
 
-    def call(arguments: str, folder: Path) -> None:
-        if finished(folder):
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        resume = "resume=true" if (folder / "metrics.jsonl").exists() else ""
-        command = [str(laconic), *f"{arguments} {resume} hydra.run.dir={folder}".split()]
-        with open(folder.with_suffix(".log"), "a") as log:
-            done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
-        if done.returncode:
-            print(f"failed: {' '.join(command)}; see {folder.with_suffix('.log')}", flush=True)
+
+def train(
+    root: Path,
+    chosen: Sequence[str],
+    parallel: int = 2,
+    all_runs: Iterable[Run] = (),
+    starts: Mapping[str, str] = WARM_STARTS,
+) -> None:
+    """Make the starts and the chosen series, all if none is named.
+
+    Args:
+        root: folder of all runs.
+        chosen: names of series, or `<series>/<start>`.
+        parallel: number of trainings side by side.
+        all_runs: runs to choose from; empty for those of this script.
+        starts: start that is not shipped -> arguments of its warm start.
+    """
 
     def train_run(run: Run) -> None:
-        begin = f"agent.model={root / run.start / 'policy'}" if run.start in STEPS else ""
+        begin = f"agent.model={root / run.start / 'policy'}" if run.start in starts else ""
         call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
 
     selected = [
         run
-        for run in runs()
+        for run in all_runs or runs()
         if not chosen or {run.series, f"{run.series}/{run.start}"} & set(chosen)
     ]
-    for start in sorted(STEPS.keys() & {run.start for run in selected}):
-        call(f"warm-start {WARM} train.steps={STEPS[start]}", root / start)
+    for start in sorted(starts.keys() & {run.start for run in selected}):
+        call(f"warm-start {starts[start]}", root / start)
     with ThreadPoolExecutor(parallel) as pool:
         list(pool.map(train_run, selected))
 

@@ -50,8 +50,10 @@ class Recipe:
     """Smallest figure of a start; later checkpoints are closer to the ceiling."""
     tasks: int = 200
     """Evaluation tasks by which it is chosen."""
-    final_tasks: int | None = 1000
-    """Evaluation tasks of the figures in the card; None: all that there are."""
+    final_tasks: int = 1000
+    """Evaluation tasks of the figures in the card."""
+    first: int = 0
+    """Updates before which no start is chosen."""
 
 
 _SMALL = {"agent.model_config.hidden": 96, "agent.model_config.intermediate": 192}
@@ -104,16 +106,26 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(
-            3,
-            training={
+            4,
+            {
+                **_longest(8),
+                "train.steps": 400,
+                "agent.model_config.vocabulary": 320,
+                "agent.model_config.positions": 256,
+                "agent.model_config.hidden": 64,
+                "agent.model_config.layers": 2,
+                "agent.model_config.heads": 2,
+                "agent.model_config.intermediate": 128,
+            },
+            {
                 "evaluation.tasks": None,
-                "train.tasks_per_step": 64,
+                "train.tasks_per_step": 128,
                 "train.group_size": 4,
                 "optimizer.lr": 2e-4,
-                MAX_REPLY_TOKENS: 9,
             },
-            target=0.81,
-            final_tasks=None,
+            target=0.8,
+            # Helpers speak after 100 updates; the solver reads its own eyes only after 300.
+            first=400,
         ),
         "math": Recipe(20, {**_TALK, "train.steps": 1600}),
         "mbpp": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),

@@ -1,0 +1,162 @@
+"""Train the worlds in which a team is needed, beside what is known of them: make evidence-needed.
+
+    needed.py run outputs/needed [series ...]     train, resumable, two at a time
+    needed.py collect outputs/needed              write needed.jsonl.gz beside this file
+    needed.py tables                              print each run beside the best known team
+    needed.py picture                             draw docs/pictures/needed_jury.png
+
+Evaluations play every state once, by its probability, so their figures are exact.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from price import Run, finished, train
+
+from laconic.envs.worlds.jury import theory
+from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
+
+ROWS = Path(__file__).parent / "needed.jsonl.gz"
+PICTURE = Path(__file__).parents[1] / "pictures" / "needed_jury.png"
+SEEDS = range(5)
+PRICES = (0.6, 0.2, 0.08, 0.016)
+"""Prices of two words, one between each two steps of the theory, and one above all."""
+USUAL = "env=jury threads=1 report=false"
+ALONE = "env.team={solver:1} env.looks=3"
+STARTS = {"alone": f"{USUAL} {ALONE} train.steps=100"}
+KEPT = (
+    *("accuracy", "tokens_said", "reward", "distance_to_best"),
+    *("spoke_dim", "spoke_fair", "spoke_sharp"),
+)
+HELPERS = 3
+
+
+def runs() -> Iterator[Run]:
+    """Yield all trainings."""
+    for seed in SEEDS:
+        yield Run("free", "jury", "price 0", f"{USUAL} env.reward.price=0", seed)
+        yield Run("default", "jury", "default", USUAL, seed)
+        yield Run("alone", "alone", "three looks", f"{USUAL} {ALONE} env.reward.price=0", seed)
+        for price in PRICES:
+            settings = f"{USUAL} env.reward.price={price} learner/price=fixed"
+            yield Run("demand", "jury", f"price {price}", settings, seed)
+
+
+def collect(root: Path) -> None:
+    """Write one row per finished run."""
+    rows = []
+    for run in runs():
+        folder = root / run.folder
+        if not finished(folder):
+            continue
+        ends = [json.loads(line) for line in (folder / "evaluations.jsonl").open()]
+        figures = [
+            {
+                name: round(row["intervals"][name]["mean"], 6)
+                for name in KEPT
+                if name in row["intervals"]
+            }
+            for row in (ends[0], ends[-1])
+        ]
+        rows.append(
+            {
+                **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
+                **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
+            }
+        )
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    ROWS.write_bytes(gzip.compress(lines.encode("utf-8"), mtime=0))
+    print(f"{len(rows)} of {len(list(runs()))} runs")
+
+
+def all_rows() -> list[dict[str, Any]]:
+    """Return the rows of all runs."""
+    lines = gzip.decompress(ROWS.read_bytes()).decode("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def word_price(row: dict[str, Any]) -> float:
+    """Return what a word costs in a run."""
+    return (
+        next(float(part.split("=")[1]) for part in row["overrides"].split() if "price=" in part) / 2
+    )
+
+
+def reached(*panels: Axes) -> None:
+    """Draw accuracy by words beside the frontier, and words by price beside the theory."""
+    rows = all_rows()
+    words_panel, demand_panel = panels
+    frontier = theory.frontier(HELPERS)
+    words_panel.plot(
+        [plan.words for plan in frontier],
+        [plan.accuracy for plan in frontier],
+        color=GREY,
+        linewidth=1,
+        label="best rule",
+    )
+    for looks in (1, 3, 5):
+        words_panel.axhline(theory.alone(looks), color=GREY, linewidth=0.6, linestyle=":")
+        words_panel.text(3.1, theory.alone(looks), f"alone, {looks}", fontsize=7, va="center")
+    shown = {"free": "price 0", "default": "default price", "alone": "single agent, 3 looks"}
+    for (series, label), color, (_, mark) in zip(
+        shown.items(), PALETTE, marks(len(shown)), strict=False
+    ):
+        own = [row for row in rows if row["series"] == series]
+        places = [(row["after"]["tokens_said"], row["after"]["accuracy"]) for row in own]
+        words_panel.scatter(
+            *zip(*places, strict=True), color=color, marker=mark, s=22, label=label, zorder=3
+        )
+    start = next(row["before"] for row in rows if row["series"] == "free")
+    words_panel.scatter(
+        start["tokens_said"], start["accuracy"], color="black", marker="x", s=28, label="start"
+    )
+    words_panel.set(xlabel="words of an episode", ylabel="accuracy", xlim=(-0.1, 3.6))
+    in_percent(words_panel.yaxis)
+    words_panel.legend(loc="lower right", fontsize=7)
+    steps = theory.steps(HELPERS)
+    edges = [0.5, *(price for price, _ in steps[1:]), 0.0005]
+    for (_, plan), high, low in zip(steps, edges, edges[1:], strict=False):
+        demand_panel.plot([low, high], [plan.words, plan.words], color=GREY, linewidth=2)
+    for row in rows:
+        if row["series"] == "demand":
+            demand_panel.scatter(
+                word_price(row), row["after"]["tokens_said"], color=PALETTE[0], s=18, zorder=3
+            )
+    demand_panel.set(xscale="log", xlabel="price of a word", ylabel="words of an episode")
+
+
+def picture() -> None:
+    """Draw what trained teams reach beside what is known."""
+    PICTURE.write_bytes(draw(10, 3.8, 2, reached))
+
+
+def tables() -> None:
+    """Print every run beside the best known team."""
+    for row in sorted(all_rows(), key=lambda row: (row["series"], row["name"], row["seed"])):
+        figures = " | ".join(f"{row['after'].get(name, float('nan')):.4f}" for name in KEPT)
+        print(f"| {row['name']} | {row['seed']} | {figures} |")
+
+
+def main(action: str = "", *rest: str) -> None:
+    """Run the action of the command line."""
+    if action == "run" and rest:
+        train(Path(rest[0]).absolute(), rest[1:], 2, list(runs()), STARTS)
+    elif action == "collect" and rest:
+        collect(Path(rest[0]).absolute())
+    elif action == "tables":
+        tables()
+    elif action == "picture":
+        picture()
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
