@@ -151,7 +151,8 @@ def apply_defaults(
             if cap is None or (value is not None and cap >= value):
                 continue
         if _set(cfg, key, value, fixed, new=key == _FORM and takes_form):
-            notes.append(f"note: {key}={value}, which suits the team")
+            shown = "null" if value is None else value
+            notes.append(f"note: {key}={shown}, which suits the team")
     return notes
 
 

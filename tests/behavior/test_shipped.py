@@ -111,3 +111,16 @@ def test_the_policies_are_small_together():
     files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
     assert SHIPPED in folders
     assert sum(path.stat().st_size for path in files) <= 16 * 2**20
+
+
+def test_the_start_of_jury_says_all_it_sees_and_both_roles_read_their_eyes():
+    team = make_team(composed("jury"))
+    environments = make_environments(composed("jury"), 200, "evaluation", team, tasks=None)
+    policies, starts = team.policies(environments[0]), evaluation_starts(environments)
+    figures = summarize(play(environments, policies, starts, seed=0, greedy=True))
+    assert figures["tokens_said"] == pytest.approx(3.0)
+    # By the best listener to helpers that all speak; a vote with its own sight reaches 0.8047.
+    assert figures["accuracy"] == pytest.approx(0.8419, abs=0.005)
+    sampled = summarize(play(environments, policies, starts, seed=0, greedy=False))
+    speech = [sampled[f"spoke_{eyes}"] for eyes in ("dim", "fair", "sharp")]
+    assert speech == pytest.approx([0.56, 0.78, 0.956], abs=0.06)
