@@ -117,6 +117,11 @@ evidence-price: .venv/installed  ## what a price does on six starts, under every
 	$(BIN)/python docs/evidence/price.py collect outputs/price
 	$(BIN)/python docs/evidence/price.py tables
 	$(BIN)/python docs/evidence/price.py picture
+evidence-needed: .venv/installed  ## worlds in which a team is needed, beside the best known team (docs/environments/jury.md)
+	$(BIN)/python docs/evidence/needed.py run outputs/needed
+	$(BIN)/python docs/evidence/needed.py collect outputs/needed
+	$(BIN)/python docs/evidence/needed.py tables
+	$(BIN)/python docs/evidence/needed.py picture
 
 # An empty folder in which the wheel has to work without the clone, with the oldest and the newest
 # Python. Each needs a torch; RELEASE_PYTHONS=python3.11 leaves the others out.
