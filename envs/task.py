@@ -65,7 +65,8 @@ class Task:
     details: Mapping[str, Any] = field(default_factory=dict)
     """Data that only the benchmark reads: tests, entry point, position, level."""
     weight: float = 1.0
-    """Weight of the task in the means of an evaluation, where tasks are not equally likely."""
+    """Weight of the task in the means of an evaluation, and chance to be drawn, where tasks are not
+    equally likely: the probability of a state that a world lists. 1 elsewhere."""
 
     def __post_init__(self) -> None:
         """Fill in the text of the answer and check that every statement has its flag."""

@@ -109,10 +109,8 @@ def reached(*panels: Axes) -> None:
         shown.items(), PALETTE, marks(len(shown)), strict=False
     ):
         own = [row for row in rows if row["series"] == series]
-        places = [(row["after"]["tokens_said"], row["after"]["accuracy"]) for row in own]
-        words_panel.scatter(
-            *zip(*places, strict=True), color=color, marker=mark, s=22, label=label, zorder=3
-        )
+        said, right = ([row["after"][name] for row in own] for name in ("tokens_said", "accuracy"))
+        words_panel.scatter(said, right, color=color, marker=mark, s=22, label=label, zorder=3)
     start = next(row["before"] for row in rows if row["series"] == "free")
     words_panel.scatter(
         start["tokens_said"], start["accuracy"], color="black", marker="x", s=28, label="start"

@@ -232,7 +232,11 @@ class TeamEnv(TextEnv, ABC):
             self._generator, _ = seeding.np_random(seed)
         generator = self._generator
         # Drawn in any case, so that later draws do not depend on the options.
-        place = int(generator.integers(len(self.tasks)))
+        if next(iter(self.tasks.values())).weight == 1.0:
+            place = int(generator.integers(len(self.tasks)))
+        else:
+            weights = np.array([task.weight for task in self.tasks.values()])
+            place = int(generator.choice(len(weights), p=weights / weights.sum()))
         options = options or {}
         task = options.get("task")
         if task is None:

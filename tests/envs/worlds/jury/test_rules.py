@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
@@ -162,6 +163,15 @@ def test_states_that_are_too_many_are_drawn() -> None:
     assert len(envs.make("jury").tasks) == 4096
     alone = envs.make("jury", split="evaluation", looks=3, team={"solver": 1}).tasks
     assert len(alone) == 2 * 3 * 2**3
+
+
+def test_a_listed_task_is_drawn_by_its_probability() -> None:
+    env = envs.make("jury", split="evaluation", team={"solver": 1})
+    drawn = Counter(bool(env.reset(seed=seed)) and env.task.key for seed in range(3000))
+    for key, task in env.tasks.items():
+        # Four standard errors.
+        margin = 4 * (task.weight * (1 - task.weight) / 3000) ** 0.5
+        assert drawn[key] / 3000 == pytest.approx(task.weight, abs=margin)
 
 
 def test_a_listed_task_is_played_from_its_state() -> None:
