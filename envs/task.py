@@ -152,6 +152,9 @@ class PromptedTask(ABC):
     """Highest score that an answer can get. In a world: reward of the task for each agent of a team
     that solves it by fair shares, over the whole episode; a greedy agent may gain more."""
 
+    chance: float = 0.0
+    """Share of the tasks that luck solves at the default settings, from 0 to below 1: 1 / n where n
+    answers are equally likely. A learner charges by what is solved above it."""
     graded: ClassVar[bool] = False
     """True if an answer or a play may earn a part of the maximum, as the work of two authors does.
     A learner then charges a group by its mean reward, and else by the share that is solved."""

@@ -122,6 +122,8 @@ class Episode:
     """Largest task reward of an agent in an episode. None where the environment declares none."""
     graded: bool = False
     """True where the task may pay a part of `max_reward`."""
+    chance: float = 0.0
+    """Share of the tasks that luck solves."""
     common: bool = False
     """True where the task pays all agents the same."""
     when: str = "always"

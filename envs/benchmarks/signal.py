@@ -113,6 +113,7 @@ class Signal(ShortAnswers):
         "schedule": ["helper", "solver"],
         "generator": {"things": 10, "colors": 4, "distractors": 2},
     }
+    chance = 0.25
     roles = ("solver", "helper")
     goal = (
         "Your team is asked for the colour of a thing. The colours of several things are spread"

@@ -37,6 +37,7 @@ class Sports(ShortAnswers):
         "schedule": ["scout", "solver"],
         "generator": {"level": 1, "distractors": 1},
     }
+    chance = 0.5
     roles = ("solver", "scout", "critic")
     goal = (
         "Your team judges together whether a sentence about an athlete is plausible: whether what"

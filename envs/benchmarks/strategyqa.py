@@ -42,6 +42,7 @@ class StrategyQA(ShortAnswers):
         "schedule": ["helper", "solver"],
         "generator": {"level": 1, "distractors": 1},
     }
+    chance = 0.5
     roles = ("solver", "helper", "critic")
     goal = (
         "Your team answers a yes/no question together. The facts that it takes may be spread over"

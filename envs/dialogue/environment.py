@@ -287,6 +287,7 @@ class DialogueEnv(TeamEnv):
         highest = self.benchmark.max_reward if reward.measure is None else 1.0
         return {
             "graded": self.benchmark.graded or paid_by_measure,
+            "chance": self.benchmark.chance,
             "max_reward": highest * (self.rounds if reward.paid == "round" else 1),
         }
 

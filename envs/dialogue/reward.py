@@ -113,11 +113,11 @@ class Reward:
 
 PAY = ("task_reward", "billed", "charged")
 """Keys of infos for the pay of an agent in a round, of the environments that report it."""
-PAY_RULES = ("reward", "when", "charge", "round_price", "max_reward", "graded")
+PAY_RULES = ("reward", "when", "charge", "round_price", "max_reward", "graded", "chance")
 """Keys of an environment's metadata that say how it pays. `reward` is `common` where the task pays
 all agents the same, else `own`; `when`, `charge` and `round_price` are those of `Reward`;
 `max_reward` is the most that the task pays an agent in an episode, the price of time aside, and
-`graded` is true if it may pay a part of that."""
+`graded` is true if it may pay a part of that. `chance` is the share of tasks that luck solves."""
 
 
 @dataclass(frozen=True, slots=True)

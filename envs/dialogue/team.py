@@ -208,8 +208,8 @@ class TeamEnv(TextEnv, ABC):
         self._reward = reward
 
     def _task_pay(self, reward: Reward) -> dict[str, Any]:
-        """Return what the task pays, `graded` and `max_reward` of `envs.dialogue.reward`."""
-        return {"graded": False, "max_reward": 1.0}
+        """Return `graded`, `max_reward` and `chance` of `envs.dialogue.reward.PAY_RULES`."""
+        return {"graded": False, "max_reward": 1.0, "chance": 0.0}
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

@@ -183,7 +183,8 @@ class WorldEnv(TeamEnv):
                 f" env={self.world.name} pays each agent its own gain: expected 0, got"
                 f" {reward.round_price:g}; leave it out, and let the world's gains fall with time"
             )
-        return {"graded": self.world.graded, "max_reward": self.world.max_reward}
+        world = self.world
+        return {"graded": world.graded, "max_reward": world.max_reward, "chance": world.chance}
 
     def _begin(self, generator: np.random.Generator) -> None:
         # A generator of its own: settings do not change the random outcomes of a seed.

@@ -179,7 +179,8 @@ def price_sentence(figures: Mapping[str, float], charging: Charging, share: floa
         team *= rate**charging.power
         # Where nothing is solved or not, the rate is 1 by definition and says nothing.
         if "accuracy" in figures:
-            of_all = f"At a pass rate of {rate:.0%} the words of all"
+            above = " above luck" if rate < figures["accuracy"] - 0.005 else ""
+            of_all = f"At a pass rate of {rate:.0%}{above} the words of all"
     else:
         team *= share
     gain = figures["task_reward"] - silence

@@ -241,16 +241,24 @@ def team_parts(episode: Episode) -> Parts:
 
 
 def pass_rate(episodes: Sequence[Episode]) -> float:
-    """Return q, the mean success of episodes, from 0 to 1.
+    """Return q, the mean success of episodes above luck, from 0 to 1.
 
+    With the mean success r and the mean `chance` g of the episodes,
+
+        q = max((r - g) / (1 - g), 0)
+
+    because a team that guesses has said nothing that could be charged.
     An episode of a graded task counts its task reward over `max_reward`, so a price of time lowers
     it. Any other counts 1 if it was solved, however late and whatever time costs. Else it counts
     what it earned of `max_reward`, or 0 where the environment declares none: an environment of a
     user may pay what it likes. It counts 1 if the environment does not report whether it was
     solved, or pays each agent its own gain.
     """
-    rates = [_success(episode) for episode in episodes]
-    return sum(rates) / len(rates) if rates else 1.0
+    if not episodes:
+        return 1.0
+    rate = sum(map(_success, episodes)) / len(episodes)
+    luck = sum(episode.chance for episode in episodes) / len(episodes)
+    return max((rate - luck) / (1 - luck), 0.0)
 
 
 def _success(episode: Episode) -> float:

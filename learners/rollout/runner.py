@@ -7,7 +7,8 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
 - These info keys are used if present: `task`, `message`, `cut`, `informed`, `tokens_said`,
   `tokens_read`, `tokens_thought`, `act`, `feedback`, `score`, `solved`, `answer`, `ended_by`,
   `task_reward`, `billed`, `measures`.
-- Of the metadata: `reward`, `when`, `charge`, `max_reward` and `graded` (`envs.dialogue.reward`),
+- Of the metadata: `reward`, `when`, `charge`, `max_reward`, `graded` and `chance`
+  (`envs.dialogue.reward`),
   `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
   (`envs.dialogue.messages`).
 
@@ -359,6 +360,7 @@ class EpisodeRunner:
             bills=bills if task_rewards else {},
             max_reward=self._max_reward,
             graded=self._graded,
+            chance=float(self._metadata.get("chance", 0.0)),
             common=self._metadata.get("reward") == "common",
             when=str(self._metadata.get("when", "always")),
             ended_by=str(outcome.get("ended_by", "")),
@@ -384,11 +386,13 @@ class EpisodeRunner:
 
 
 def _check_environment(env: Env) -> None:
-    """Check the names of agents, `max_reward` and the signature of `reset` (`SettingError`)."""
+    """Check names, `max_reward`, `chance` and the signature of `reset` (`SettingError`)."""
     check_agents(env.possible_agents)
     metadata = getattr(env, "metadata", None) or {}
     most = metadata.get("max_reward")
     number("metadata['max_reward'] of the environment", most, above=0, optional=True)
+    chance = metadata.get("chance", 0.0)
+    number("metadata['chance'] of the environment", chance, lowest=0, below=1)
     signature = inspect.signature(env.reset)
     try:
         signature.bind(seed=0, options=None)

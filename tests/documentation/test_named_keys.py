@@ -180,6 +180,7 @@ ARGUMENTS = {
     *("max_cycles", "observation_tokens", "action_tokens", "agent", "mask", "part of a mixture"),
     *("count", "agent's name", "task", "number of a task"),
     *("metadata['max_reward'] of the environment", "setting of an environment"),
+    "metadata['chance'] of the environment",
     "metric in sweep_metric",
     # Trees of votes (`extras.analysis.synergy`, `voter.tree`), and an option of `laconic predict`.
     *(

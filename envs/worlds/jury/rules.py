@@ -109,6 +109,11 @@ class Jury(World[State, str]):
         }
 
     @property
+    def chance(self) -> float:  # type: ignore[override]
+        """Part of the answers that luck gets right."""
+        return 1 / self.colors
+
+    @property
     def graded(self) -> bool:  # type: ignore[override]
         """True if a likely answer earns a part."""
         return self.paid == "expected"

@@ -167,6 +167,16 @@ def test_a_graded_task_passes_by_its_share_of_the_most_reward() -> None:
     assert pass_rate([below, graded[0]]) == 0.125
 
 
+@pytest.mark.parametrize(
+    ("solved", "chance", "rate"),
+    # Of four: three above a quarter, two at a half, one below it; and without luck.
+    [(3, 0.25, 2 / 3), (2, 0.5, 0.0), (1, 0.5, 0.0), (4, 0.5, 1.0), (3, 0.0, 0.75)],
+)
+def test_what_luck_solves_is_taken_off(solved: int, chance: float, rate: float) -> None:
+    group = [paid(place < solved, place < solved, chance=chance) for place in range(4)]
+    assert pass_rate(group) == pytest.approx(rate)
+
+
 def paid(solved: bool, *rounds: float, **settings: Any) -> Episode:
     """Return an episode that paid both agents these task rewards."""
     rewards = {"a": rounds, "b": rounds}

@@ -204,13 +204,16 @@ def test_what_an_environment_does_not_report_in_every_round_is_empty(infos, task
 
 
 def test_metadata_of_others_says_how_they_pay():
-    rules = {"reward": "common", "when": "solved", "max_reward": 4}
+    rules = {"reward": "common", "when": "solved", "max_reward": 4, "chance": 0.25}
     runner = EpisodeRunner(Silent([PAID], rules), Start(0))
     runner.step([])
     episode = runner.episode()
     assert (episode.max_reward, episode.common, episode.when) == (4.0, True, "solved")
+    assert episode.chance == 0.25
     with pytest.raises(SettingError, match=r"metadata\['max_reward'\].* got 0"):
         EpisodeRunner(Silent([PAID], {"max_reward": 0}), Start(0))
+    with pytest.raises(SettingError, match=r"metadata\['chance'\].* got 1"):
+        EpisodeRunner(Silent([PAID], {"chance": 1}), Start(0))
 
 
 def test_an_environment_is_checked_once_and_another_one_again():
