@@ -46,6 +46,11 @@ def test_a_fall_of_accuracy_without_silence_is_no_collapse() -> None:
     assert feed(Collapse(window=2), GOOD, GOOD, *[(0.5, 0.1)] * 9) == []
 
 
+def test_an_agent_that_never_speaks_does_not_fall_silent() -> None:
+    assert feed(Collapse(window=2), *[(1.0, 0.9)] * 2, *[(1.0, 0.1)] * 9) == []
+    assert feed(Collapse(window=2), *[(0.95, 0.9)] * 2, *[(1.0, 0.1)] * 9) == [2]
+
+
 def test_a_team_that_was_never_better_has_not_fallen() -> None:
     assert feed(Collapse(window=2), *[DEAD] * 9) == []
 
