@@ -50,7 +50,7 @@ LEVELS = "gsm8k_harder"
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": partial(ledger, former=False),
     "former": partial(ledger, former=True),
-    "quickstart": partial(ruled, "strong", "weak"),
+    "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval"),
     "gsm8k": partial(
         trained,
         "gsm8k_level1/default_start_evaluation",
