@@ -23,6 +23,7 @@ from values import (
     gates,
     hindsight,
     linked,
+    needed,
     on_gpu,
     programs,
     quick,
@@ -93,6 +94,17 @@ CLAIMS: Sequence[Claim] = (
         "no control without a price",
         NOW,
         "f1b2427f",
+    ),
+    Claim(
+        "In a world that needs a team, a trained one falls silent where it is unsure, without a "
+        "price, and solves more than if all spoke ([needed](needed.md))",
+        "`make evidence-needed`",
+        [],
+        "0 to 4",
+        needed,
+        "one world, two colors, a start that is silent by its eyes",
+        FREE,
+        "ADDED",
     ),
     Claim(
         "Three minutes of training bring eight shipped policies to 0.37 to 0.66 of their tokens; "

@@ -261,6 +261,45 @@ def ruled(*starts: str, rule: str = "pass_rate") -> list[Cells]:
     return lines
 
 
+def needed() -> list[Cells]:
+    """Return teams in jury before and after training, beside the best rule at their price."""
+    lines = [["", "seeds", "accuracy", "best", "words", "best", "dim, fair, sharp speak"]]
+    rows = read("needed")
+    first = next(row["before"] for row in rows if row["start"] == "jury")
+    eyes = ("spoke_dim", "spoke_fair", "spoke_sharp")
+
+    def speech(figures: Sequence[Mapping[str, float]]) -> str:
+        known = [[each[name] for each in figures] for name in eyes if name in figures[0]]
+        return ", ".join(f"{100 * fmean(values):.0f} %" for values in known)
+
+    lines.append(["start", "", f"{100 * first['accuracy']:.2f} %", "", "3.00", "", speech([first])])
+    for name in dict.fromkeys(row["name"] for row in rows):
+        own = [row for row in rows if row["name"] == name]
+        after = [row["after"] for row in own]
+        accuracy = alike([100 * each["accuracy"] for each in after])
+        words = alike([each["tokens_said"] for each in after])
+        known = own[0]["best"]
+        lines.append(
+            [
+                *(LABELS.get(name, name), str(len(own)), f"{accuracy} %"),
+                *(f"{100 * known['accuracy']:.2f} %", words, f"{known['words']:.2f}"),
+                speech(after),
+            ]
+        )
+    return lines
+
+
+LABELS = {"three looks": "single agent, three looks, price 0"}
+"""Name of a run -> its label."""
+
+
+def alike(values: Sequence[float]) -> str:
+    """Return the mean of seeds with its t-interval, or what all of them agree on."""
+    if max(values) - min(values) < 0.005:
+        return f"{fmean(values):.2f}"
+    return number(over_seeds(values), 2)
+
+
 STARTS = {
     "strong": "`gsm8k`",
     "weak": "`gsm8k`, weak",

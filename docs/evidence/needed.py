@@ -20,6 +20,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from price import Run, finished, train
 
+from laconic.envs.task import PRICE
 from laconic.envs.worlds.jury import theory
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
@@ -30,6 +31,8 @@ PRICES = (0.6, 0.2, 0.08, 0.016)
 """Prices of two words, one between each two steps of the theory, and one above all."""
 USUAL = "env=jury threads=1 report=false"
 ALONE = "env.team={solver:1} env.looks=3"
+SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optimizer.lr=2e-4"
+"""What the shipped start takes by itself."""
 STARTS = {"alone": f"{USUAL} {ALONE} train.steps=100"}
 KEPT = (
     *("accuracy", "tokens_said", "reward", "distance_to_best"),
@@ -43,7 +46,9 @@ def runs() -> Iterator[Run]:
     for seed in SEEDS:
         yield Run("free", "jury", "price 0", f"{USUAL} env.reward.price=0", seed)
         yield Run("default", "jury", "default", USUAL, seed)
-        yield Run("alone", "alone", "three looks", f"{USUAL} {ALONE} env.reward.price=0", seed)
+        yield Run(
+            "alone", "alone", "three looks", f"{USUAL} {ALONE} {SIZES} env.reward.price=0", seed
+        )
         for price in PRICES:
             settings = f"{USUAL} env.reward.price={price} learner/price=fixed"
             yield Run("demand", "jury", f"price {price}", settings, seed)
@@ -65,10 +70,16 @@ def collect(root: Path) -> None:
             }
             for row in (ends[0], ends[-1])
         ]
+        price = word_price(run.overrides)
+        plan = theory.best(price, HELPERS)
+        best = {"accuracy": plan.accuracy, "words": plan.words}
+        if run.series == "alone":
+            best = {"accuracy": theory.alone(3), "words": 0.0}
         rows.append(
             {
                 **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
                 **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
+                "best": best,
             }
         )
     lines = "".join(json.dumps(row) + "\n" for row in rows)
@@ -82,11 +93,10 @@ def all_rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def word_price(row: dict[str, Any]) -> float:
-    """Return what a word costs in a run."""
-    return (
-        next(float(part.split("=")[1]) for part in row["overrides"].split() if "price=" in part) / 2
-    )
+def word_price(overrides: str) -> float:
+    """Return what a word costs in a run; half of the price, which is that of two words."""
+    typed = [part for part in overrides.split() if part.startswith("env.reward.price=")]
+    return float(typed[0].partition("=")[2]) / 2 if typed else PRICE / 2
 
 
 def reached(*panels: Axes) -> None:
@@ -125,7 +135,11 @@ def reached(*panels: Axes) -> None:
     for row in rows:
         if row["series"] == "demand":
             demand_panel.scatter(
-                word_price(row), row["after"]["tokens_said"], color=PALETTE[0], s=18, zorder=3
+                word_price(row["overrides"]),
+                row["after"]["tokens_said"],
+                color=PALETTE[0],
+                s=18,
+                zorder=3,
             )
     demand_panel.set(xscale="log", xlabel="price of a word", ylabel="words of an episode")
 

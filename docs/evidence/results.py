@@ -14,6 +14,7 @@ from figures import (
     controls,
     each_from_its_start,
     fidelity,
+    needed,
     ruled,
     scored,
     series,
@@ -50,6 +51,7 @@ LEVELS = "gsm8k_harder"
 TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": partial(ledger, former=False),
     "former": partial(ledger, former=True),
+    "needed": needed,
     "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval"),
     "gsm8k": partial(
         trained,

@@ -385,3 +385,16 @@ def elected(start: str) -> str:
         f"{start}: {alone} points alone, {vote} by vote, agreement {first:.2f} to {last:.2f},"
         f" stop after update {stops}"
     )
+
+
+def needed() -> str:
+    """Return what teams of jury reach without a price, beside all speaking and one agent."""
+    rows = [row for row in read("needed") if row["series"] == "free"]
+    accuracy = number(over_seeds([100 * row["after"]["accuracy"] for row in rows]), 2)
+    words = fmean(row["after"]["tokens_said"] for row in rows)
+    first, best = rows[0]["before"], rows[0]["best"]
+    return (
+        f"trained: {accuracy} % in {words:.2f} words; all speak: {100 * first['accuracy']:.2f} % in"
+        f" {first['tokens_said']:.2f}; best: {100 * best['accuracy']:.2f} % in"
+        f" {best['words']:.2f}; one agent, one look: 71.67 %"
+    )
