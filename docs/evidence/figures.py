@@ -273,15 +273,15 @@ def needed() -> list[Cells]:
         return ", ".join(f"{100 * fmean(values):.0f} %" for values in known)
 
     lines.append(["start", "", f"{100 * first['accuracy']:.2f} %", "", "3.00", "", speech([first])])
-    for name in dict.fromkeys(row["name"] for row in rows):
+    for name in sorted(dict.fromkeys(row["name"] for row in rows), key=["three looks"].count):
         own = [row for row in rows if row["name"] == name]
         after = [row["after"] for row in own]
-        accuracy = alike([100 * each["accuracy"] for each in after])
+        accuracy = alike([100 * each["accuracy"] for each in after], " %")
         words = alike([each["tokens_said"] for each in after])
         known = own[0]["best"]
         lines.append(
             [
-                *(LABELS.get(name, name), str(len(own)), f"{accuracy} %"),
+                *(LABELS.get(name, name), str(len(own)), accuracy),
                 *(f"{100 * known['accuracy']:.2f} %", words, f"{known['words']:.2f}"),
                 speech(after),
             ]
@@ -289,15 +289,18 @@ def needed() -> list[Cells]:
     return lines
 
 
-LABELS = {"three looks": "single agent, three looks, price 0"}
+LABELS = {
+    "three looks": "single agent, three looks, price 0",
+    **{f"price {price}": f"a word costs {price / 2:g}" for price in (0.6, 0.2, 0.08, 0.016)},
+}
 """Name of a run -> its label."""
 
 
-def alike(values: Sequence[float]) -> str:
+def alike(values: Sequence[float], unit: str = "") -> str:
     """Return the mean of seeds with its t-interval, or what all of them agree on."""
     if max(values) - min(values) < 0.005:
-        return f"{fmean(values):.2f}"
-    return number(over_seeds(values), 2)
+        return f"{fmean(values):.2f}{unit}"
+    return number(over_seeds(values), 2).replace(" [", f"{unit} [")
 
 
 STARTS = {

@@ -113,8 +113,9 @@ def reached(*panels: Axes) -> None:
     )
     for looks in (1, 3, 5):
         words_panel.axhline(theory.alone(looks), color=GREY, linewidth=0.6, linestyle=":")
-        words_panel.text(3.1, theory.alone(looks), f"alone, {looks}", fontsize=7, va="center")
-    shown = {"free": "price 0", "default": "default price", "alone": "single agent, 3 looks"}
+        looked = f"one agent, {looks} look{'s' if looks > 1 else ''}"
+        words_panel.text(3.55, theory.alone(looks), looked, fontsize=7, va="bottom", ha="right")
+    shown = {"free": "price 0", "demand": "at a price", "alone": "single agent, 3 looks"}
     for (series, label), color, (_, mark) in zip(
         shown.items(), PALETTE, marks(len(shown)), strict=False
     ):
@@ -127,7 +128,7 @@ def reached(*panels: Axes) -> None:
     )
     words_panel.set(xlabel="words of an episode", ylabel="accuracy", xlim=(-0.1, 3.6))
     in_percent(words_panel.yaxis)
-    words_panel.legend(loc="lower right", fontsize=7)
+    words_panel.legend(loc="center", bbox_to_anchor=(0.6, 0.36), fontsize=7)
     steps = theory.steps(HELPERS)
     edges = [0.5, *(price for price, _ in steps[1:]), 0.0005]
     for (_, plan), high, low in zip(steps, edges, edges[1:], strict=False):
@@ -142,6 +143,9 @@ def reached(*panels: Axes) -> None:
                 zorder=3,
             )
     demand_panel.set(xscale="log", xlabel="price of a word", ylabel="words of an episode")
+    places = (0.001, 0.01, 0.1)
+    demand_panel.set(xticks=places, xticklabels=[f"{place:g}" for place in places])
+    demand_panel.minorticks_off()
 
 
 def picture() -> None:
