@@ -104,7 +104,7 @@ CLAIMS: Sequence[Claim] = (
         needed,
         "one world, two colors, a start that is silent by its eyes",
         FREE,
-        "ADDED",
+        "861f7ff4",
     ),
     Claim(
         "Three minutes of training bring eight shipped policies to 0.37 to 0.66 of their tokens; "
