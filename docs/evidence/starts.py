@@ -91,13 +91,13 @@ def _reached(name: str) -> str:
     return f"none shipped: {reached} after {rows[-1]['step']} updates"
 
 
-def three_minutes(file: str = "three_minutes") -> list[Cells]:
+def three_minutes() -> list[Cells]:
     """Return one row per environment: how three minutes of training changed it, over seeds."""
     heads = ["environment", "updates", "measure", "figure", "change"]
     heads.append("spoke with something useful")
     rows = [[*heads, "of the start's tokens", "sampled, first to last updates"]]
     for name, recipe in RECIPES.items():
-        runs = [row for row in _rows(file) if row["environment"] == name]
+        runs = [row for row in _rows("three_minutes") if row["environment"] == name]
         if not runs:
             continue
         before, after = ([run[when][recipe.metric]["mean"] for run in runs] for when in _WHEN)
@@ -231,11 +231,8 @@ def render(page: str) -> str:
         " talking, and survive.\n"
         "- **Without one.** Sampled episodes of the pairs earn more. Warm starts are far better"
         " greedy than sampled, and their greedy replies gain, stay or lose.\n\n"
-        "A guess often passes in `signal`, `sports` and `strategyqa`, so a group may pay for"
-        " answers that its words did not bring. Their price is 1 for 50 tokens."
-        " At 3, as elsewhere, seed 1"
-        ' (`make evidence-three-minutes ENVIRONMENTS="strategyqa sports signal price=3"`):\n\n'
-        f"{markdown(three_minutes('three_minutes_price_3'))}\n"
+        "Where a guess often passes (`signal`, `sports`, `strategyqa`) the price was 1 for 50"
+        " tokens, elsewhere 3. Today [luck](prices.md) is taken off.\n\n"
         "## One policy for all, or one each\n\n"
         "`python docs/evidence/one_policy.py signal tldr checkmate minutes=12` trains one model on"
         " three environments in turns, or three small ones for a third of its time each. One seed,"
