@@ -13,7 +13,7 @@ with as many pages as there would be members is the single agent, under the same
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, ClassVar

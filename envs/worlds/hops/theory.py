@@ -65,8 +65,8 @@ def alone(steps: int, names: int, read: int) -> float | None:
     kinds: Counter[tuple[int, tuple[int, ...]]] = Counter()
     for missing in combinations(range(names), lacking):
         # The segment of the first name ends at the first missing link; it begins behind the last.
-        others = sorted(after - before for before, after in zip(missing, missing[1:], strict=False))
-        kinds[missing[0], tuple(others)] += 1
+        gaps = sorted(after - before for before, after in zip(missing, missing[1:], strict=False))
+        kinds[missing[0], tuple(gaps)] += 1
     for (end, others), ways in kinds.items():
         total += ways * (1.0 if steps <= end else best_guess(steps - end, others))
     return total / comb(names, read)
