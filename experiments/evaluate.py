@@ -230,8 +230,11 @@ def estimate_passes(
         chosen: values of k.
 
     Returns:
-        `pass@k` -> mean over tasks with its interval; empty without complete tasks.
+        `pass@k` -> mean over tasks with its interval; empty without complete tasks, or where tasks
+        have weights.
     """
+    if len({episode.weight for episode in episodes.values()}) > 1:
+        return {}
     solved: dict[int, list[bool]] = {}
     for place, episode in episodes.items():
         if episode.solved is not None:

@@ -230,15 +230,16 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
 
     A bootstrapped share of turns that is 0 or 1 in every episode gets the Wilson interval over its
     episodes instead, because no resample could leave that edge. For a single episode the interval
-    is the value itself. Weighted episodes play all tasks that there are, so their means have no
-    interval over tasks: both ends are NaN.
+    is the value itself. Episodes whose weights add up to 1 play each of all tasks once, so their
+    means have no interval over tasks: both ends are NaN.
 
     Args:
         episodes: independent plays of any tasks.
         seed: seed of the resampling.
     """
     columns = _columns(episodes)
-    if _are_weighted(episodes):
+    total = math.fsum(episode.weight for episode in episodes)
+    if _are_weighted(episodes) and math.isclose(total, 1.0, rel_tol=1e-6):
         means = {name: float(sums.sum() / counts.sum()) for name, sums, counts in columns}
         return {
             name: Interval(mean, math.nan, math.nan, len(episodes)) for name, mean in means.items()

@@ -119,6 +119,7 @@ class WorldEnv(TeamEnv):
                 f" alone: expected env.addressing=none, got {addressing}"
             )
         self._phrases = frozenset(world.phrases) if world.only_phrases else None
+        self._hears_all = topology == "complete"
         seats = world.team if team is None else team
         roster = Roster.of(seats, topology, "all", "majority", rounds)
         super().__init__(
@@ -160,11 +161,12 @@ class WorldEnv(TeamEnv):
         """What the best team that is known earns here in the mean, at the present prices.
 
         None where none is known, or where other words than an agent's own are charged, or reading,
-        or solved episodes alone.
+        or solved episodes alone, or where messages get lost or do not reach all.
         """
         reward, phrases = self._reward, self.world.phrases
         usual = reward.charge == "own" and reward.when == "always" and not reward.read_price
-        if not usual or not phrases:
+        heard = self._hears_all and not self.channel.lose
+        if not usual or not heard or not phrases:
             return None
         tokens = min(len(self.tokenize(phrase)) for phrase in phrases)
         price = reward.price * tokens / reward.normalizer

@@ -86,7 +86,8 @@ def _coincide(first: Row, second: Row, metric: str) -> bool:
 
 def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
     """Set the limits of the axes, and draw the budget if it is close to the marks."""
-    most = max(row.spent.high for row in rows)
+    # An exact figure has no interval.
+    most = max(max(row.spent.mean, row.spent.high) for row in rows)
     right = max(1.08 * most, 1.0)
     if budget is not None and budget <= 2 * most:
         axes.axvline(

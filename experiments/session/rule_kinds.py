@@ -61,7 +61,7 @@ class Collapse:
         self.accuracies: list[float] = []
         self.best: float | None = None
         self.best_step = 0
-        self.best_silent = 0.0
+        self.least_silent = 1.0
         self.collapsed = False
         self.calm = 0
 
@@ -81,9 +81,10 @@ class Collapse:
         silent = sum(self.silences) / self._window
         accurate = sum(self.accuracies) / self._window
         if self.best is None or accurate > self.best:
-            self.best, self.best_step, self.best_silent = accurate, step, silent
+            self.best, self.best_step = accurate, step
         # An agent that acts and never speaks, alone in a world, loses nothing by silence.
-        spoke = self.best_silent < 1 - 1e-9
+        self.least_silent = min(self.least_silent, silent)
+        spoke = self.least_silent < 1 - 1e-9
         # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
         drop = min(ACCURACY_DROP, self.best / 2)
         fallen = spoke and self.best > 0 and self.best - accurate >= drop - 1e-9

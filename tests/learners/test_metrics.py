@@ -349,7 +349,8 @@ def test_every_share_of_the_glossaries_is_bounded_and_shown_in_percent():
 
 
 def test_episodes_of_all_tasks_count_by_their_weights(episodes):
-    first, second = (replace(each, weight=w) for each, w in zip(episodes, (3.0, 1.0), strict=True))
+    weights = (0.75, 0.25)
+    first, second = (replace(each, weight=w) for each, w in zip(episodes, weights, strict=True))
     results = summarize([first, second])
     assert results["accuracy"] == pytest.approx(3 / 4)
     assert results["reward"] == pytest.approx((3 * 0.6 - 0.4) / 4)
@@ -359,5 +360,8 @@ def test_episodes_of_all_tasks_count_by_their_weights(episodes):
     assert {name: figure.mean for name, figure in figures.items()} == pytest.approx(results)
     assert all(math.isnan(figure.low) and figure.count == 2 for figure in figures.values())
     assert outcomes([first, second])["accuracy"] == Outcomes((1.5, 0.0), (1.5, 0.5))
+    # A part of all tasks, or each played twice, has an interval.
+    for some in ([first, replace(second, weight=0.1)], [first, second] * 2):
+        assert all(math.isfinite(figure.low) for figure in intervals(some).values())
     equal = [replace(each, weight=7.0) for each in episodes]
     assert summarize(equal) == summarize(episodes) and intervals(equal) == intervals(episodes)

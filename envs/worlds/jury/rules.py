@@ -172,9 +172,9 @@ class Jury(World[State, str]):
 
     def all_tasks(self, agents: Sequence[str]) -> tuple[Task, ...]:
         """List every color with all eyes and sights; none if there are more than `_MOST`."""
-        views = list(product(range(len(EYES)), product(range(self.colors), repeat=self.looks)))
-        if self.colors * len(views) ** len(agents) > _MOST:
+        if self.colors * (len(EYES) * self.colors**self.looks) ** len(agents) > _MOST:
             return ()
+        views = list(product(range(len(EYES)), product(range(self.colors), repeat=self.looks)))
         words = [
             " ".join([WORDS[eyes], *map(self.names.__getitem__, looks)]) for eyes, looks in views
         ]
@@ -204,7 +204,9 @@ class Jury(World[State, str]):
         return tuple(tasks)
 
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
-        """Return the reward of the best rule that all helpers share, or of the best single agent.
+        """Return the reward of the best rule that all helpers follow without chance, or alone.
+
+        With many helpers some of them should rather stay silent, and a team may earn more.
 
         None where agents do not know their eyes, or helpers look more than once.
         """

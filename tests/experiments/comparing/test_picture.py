@@ -102,3 +102,12 @@ def test_thoughts_count_where_there_are_any(draw_rows):
     spent = {**thinking.figures, "tokens_spent": Interval(50.0, 45, 55, 4)}
     _, lines = draw_rows([row("a"), Row("b", "finished", figures=spent)])
     assert [float(lines[name].get_xdata()[0]) for name in "ab"] == [20.0, 50.0]
+
+
+def test_exact_figures_without_intervals_are_drawn(draw_rows):
+    figures = {
+        name: Interval(mean, math.nan, math.nan, 9)
+        for name, mean in (("accuracy", 0.8), ("tokens_said", 3.0))
+    }
+    _, lines = draw_rows([Row("a", "finished", figures=figures), row("b", tokens=2.0)])
+    assert lines

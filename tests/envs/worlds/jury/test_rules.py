@@ -157,7 +157,7 @@ def test_all_tasks_are_the_states_with_their_probabilities(colors: int) -> None:
 
 
 def test_states_that_are_too_many_are_drawn() -> None:
-    assert Jury(looks=3).all_tasks(AGENTS) == ()
+    assert Jury(looks=3).all_tasks(AGENTS) == Jury(looks=40).all_tasks(AGENTS) == ()
     assert len(envs.make("jury", split="evaluation", looks=3).tasks) == 4096
     assert len(envs.make("jury", split="evaluation", tasks=9).tasks) == 9
     assert len(envs.make("jury").tasks) == 4096
@@ -193,6 +193,8 @@ def test_a_listed_task_is_played_from_its_state() -> None:
         ({"team": {"solver": 1}, "looks": 3}, (0.57475 + 0.784 + 0.972) / 3),
         ({"looks": 2}, None),
         ({"told": False}, None),
+        ({"topology": "none"}, None),
+        ({"channel": {"lose": 0.5}}, None),
         ({"reward": {"charge": "team"}}, None),
         ({"reward": {"when": "solved"}}, None),
         ({"reward": {"read_price": 0.1}}, None),
