@@ -122,8 +122,6 @@ class Episode:
     """Largest task reward of an agent in an episode. None where the environment declares none."""
     graded: bool = False
     """True where the task may pay a part of `max_reward`."""
-    chance: float = 0.0
-    """Share of the tasks that luck solves."""
     common: bool = False
     """True where the task pays all agents the same."""
     when: str = "always"
@@ -141,6 +139,8 @@ class Episode:
     """Part of its bills that a learner charges (`learners.prices`)."""
     weight: float = 1.0
     """Weight in the means of an evaluation."""
+    chance: float = 0.0
+    """Share of the tasks that luck solves."""
 
     @property
     def cut_short(self) -> bool:

@@ -70,6 +70,8 @@ EPISODE = Episode(
     "answer",
     topology=({"solver_0": AGENTS[1:]}, {}),
     price_share=0.25,
+    weight=0.5,
+    chance=0.25,
 )
 ENV = {
     "topology": "star",
