@@ -207,6 +207,11 @@ class TeamEnv(TextEnv, ABC):
         self.metadata = {**self.metadata, **rules, **self._task_pay(reward)}
         self._reward = reward
 
+    def _by_weight(self, generator: np.random.Generator) -> int:
+        """Return the place of a task, drawn by its weight: a listed state, by its probability."""
+        weights = np.array([task.weight for task in self.tasks.values()])
+        return int(generator.choice(len(weights), p=weights / weights.sum()))
+
     def _task_pay(self, reward: Reward) -> dict[str, Any]:
         """Return `graded`, `max_reward` and `chance` of `envs.dialogue.reward.PAY_RULES`."""
         return {"graded": False, "max_reward": 1.0, "chance": 0.0}
@@ -232,11 +237,8 @@ class TeamEnv(TextEnv, ABC):
             self._generator, _ = seeding.np_random(seed)
         generator = self._generator
         # Drawn in any case, so that later draws do not depend on the options.
-        if next(iter(self.tasks.values())).weight == 1.0:
-            place = int(generator.integers(len(self.tasks)))
-        else:
-            weights = np.array([task.weight for task in self.tasks.values()])
-            place = int(generator.choice(len(weights), p=weights / weights.sum()))
+        equal = next(iter(self.tasks.values())).weight == 1.0
+        place = int(generator.integers(len(self.tasks))) if equal else self._by_weight(generator)
         options = options or {}
         task = options.get("task")
         if task is None:

@@ -8,9 +8,8 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
   `tokens_read`, `tokens_thought`, `act`, `feedback`, `score`, `solved`, `answer`, `ended_by`,
   `task_reward`, `billed`, `measures`.
 - Of the metadata: `reward`, `when`, `charge`, `max_reward`, `graded` and `chance`
-  (`envs.dialogue.reward`),
-  `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
-  (`envs.dialogue.messages`).
+  (`envs.dialogue.reward`), `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts
+  are not sent (`envs.dialogue.messages`).
 
 PettingZoo leaves room for interpretation: text spaces, info values, rewards as arrays of one.
 Anything with a single reading is accepted. The rest raises `SettingError` with the agent's name

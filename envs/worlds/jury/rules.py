@@ -204,11 +204,11 @@ class Jury(World[State, str]):
         return tuple(tasks)
 
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
-        """Return the reward of the best rule that all helpers follow without chance, or alone.
+        """Return the reward of the best rule that all helpers follow without chance.
 
-        With many helpers some of them should rather stay silent, and a team may earn more.
-
-        None where agents do not know their eyes, or helpers look more than once.
+        A team may earn more where some of many helpers stay silent. For the single agent it is that
+        of its best answer. None where agents do not know their eyes, or helpers look more than
+        once.
         """
         helpers, time = len(agents) - 1, self.rounds * round_price
         if not self.told or (helpers and self.looks > 1):
