@@ -102,6 +102,12 @@ mutants: .venv/installed  ## change 60 lines one at a time and list the changes 
 	$(BIN)/python tests/support/named_mutants.py
 	$(BIN)/python tests/support/mutation.py outputs/mutants
 
+# Its figures depend on the machine, so the file is made before a change and not kept.
+GOLDEN ?= outputs/golden.json
+golden: .venv/installed  ## record five small trainings in outputs/golden.json, or compare with it bit for bit
+	mkdir -p $(dir $(GOLDEN))
+	$(BIN)/python tests/support/golden.py $(if $(wildcard $(GOLDEN)),compare,record) $(GOLDEN)
+
 faults: .venv/installed  ## kill servers, trainers and processes at 100 random moments and check what comes of it (30 minutes)
 	$(BIN)/python tests/support/random_faults.py outputs/faults
 
