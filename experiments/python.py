@@ -213,7 +213,7 @@ def spelled(settings: Mapping[str, Any]) -> list[str]:
         key = f"train.{name}" if name in _train_keys() else name
         if isinstance(value, Mapping):
             overrides += spelled({f"{key}.{inner}": setting for inner, setting in value.items()})
-        elif callable(value):
+        elif callable(value) and hasattr(value, "__qualname__"):
             overrides.append(f"{key}._target_={value.__module__}.{value.__qualname__}")
         else:
             overrides.append(f"{key}={_text(key, value)}")
@@ -235,7 +235,7 @@ def _text(key: str, value: Any) -> str:
         return quoted(value)
     if isinstance(value, list | tuple):
         return f"[{','.join(_text(key, item) for item in value)}]"
-    raise SettingError(f"{key} must be text, a number, a list, a mapping or a class; got {value!r}")
+    raise SettingError(f"{key} must be text, a number, a list, a mapping, a class or a function; got {value!r}")
 
 
 def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:

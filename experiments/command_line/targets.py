@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -26,11 +27,14 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
 from laconic.experiments.command_line.arguments import expand_settings
 from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
+from laconic.learners.training.settings import ObjectiveSettings
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
 NAMED = ("env", "agent", "learner", "optimizer")
 """Config groups that reports and tables name."""
+LOSS = "learner.objective"
+"""Key of the loss."""
 KEPT = ("env.max_rounds",)
 """Keys that the rollout reads, also if the class does not take them."""
 
@@ -121,6 +125,7 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         )
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
     notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
+    notes += _fit_loss(cfg, typed)
     experiments = [
         option.strip()
         for override in overrides
@@ -283,7 +288,8 @@ def part_name(
 
     Returns:
         The class, if it is not the option's own; else the environment's name, or the option.
-        Classes of this package have the last two parts of their path. Empty if unknown.
+        Classes of this package have the last two parts of their path. A learner with a loss of
+        one's own has both names. Empty if unknown.
     """
     target = str(settings.get("_target_") or "")
     keys = {override.partition("=")[0].lstrip("+") for override in overrides}
@@ -294,7 +300,9 @@ def part_name(
         if group == "env" and target in ("", "laconic.envs.make") and settings.get("name"):
             return str(settings["name"])
         if choice:
-            return choice
+            loss = settings.get("objective") if group == "learner" else None
+            own = str(loss.get("_target_") or "") if isinstance(loss, Mapping) else ""
+            return f"{choice}+{own}" if is_foreign(own) else choice
     return ".".join(target.split(".")[-2:]) if target.startswith(_OURS) else target
 
 
@@ -329,6 +337,31 @@ def _check_groups(cfg: DictConfig, overrides: Sequence[str]) -> None:
                 f"~{key} leaves no class; add +{key}._target_=my_package.MyClass, or choose an"
                 f" option with {key}=<name> in place of ~{key}"
             )
+
+
+def is_foreign(target: str) -> bool:
+    """Return whether a class or function is of another package."""
+    return bool(target) and not target.startswith(_OURS)
+
+
+def _fit_loss(cfg: DictConfig, typed: set[str]) -> list[str]:
+    """Fit the node of a loss of one's own: a yaml has ours around it, and a function is no class."""
+    node = OmegaConf.select(cfg, LOSS)
+    target = str(node.get("_target_") or "") if isinstance(node, DictConfig) else ""
+    if not is_foreign(target):
+        return []
+    ours = {f"{LOSS}.{field.name}" for field in fields(ObjectiveSettings)}
+    mine = {f"{LOSS}.{name}" for name in map(str, node)} - ours
+    note = _drop_foreign_settings(cfg, LOSS, typed | mine)
+    with suppress(Exception):
+        function = resolve_name(target)
+        parameters = inspect.signature(function).parameters.values()
+        asked = [each.name for each in parameters if each.default is each.empty]
+        # The inputs of `loss(inputs, cap=3.0)` are no setting.
+        if inspect.isfunction(function) and asked and asked[0] not in node:
+            with open_dict(node):
+                node.setdefault("_partial_", True)
+    return [note] if note else []
 
 
 def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | None:

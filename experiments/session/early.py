@@ -2,7 +2,8 @@
 
 The checks build the parts that need no torch as the program will: the environment with one task,
 the team, and the settings of the learner's parts. The device and the optimizer, which need torch,
-come last. A user's own classes are not built here, so that they are built only once.
+come last. A user's own classes are not built here, so that they are built only once; a loss, which
+remembers nothing, is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.targets import HIDDEN, chosen_options, typed_values
+from laconic.experiments.command_line.targets import (
+    HIDDEN,
+    chosen_options,
+    is_foreign,
+    typed_values,
+)
 from laconic.experiments.session import checks
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.splits import of_source, own_source
@@ -128,7 +134,10 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
     parts = {key: instantiate(node[key]) for key in node if _target(node[key]).startswith(PARTS)}
     with suppress(KeyError):
         instantiate(node["collect"]["teacher"]) if node.get("collect") else None
-    objective = _record(ObjectiveSettings, node.get("objective") or {})
+    own = is_foreign(_target(node.get("objective")))
+    # What a loss of one's own calls its settings is its own; it is tried with torch.
+    objective = {} if own else _record(ObjectiveSettings, node.get("objective") or {})
+    objective |= {"importance_sampling_level": "none"} if own else {}
     correction = {"kind": node.get("correction"), "low": node.get("correction_low")}
     correction |= {"high": node.get("correction_high")}
     settings = _record(StepSettings, node, skip=("objective", "correction"))
@@ -197,10 +206,10 @@ def check_hooks(cfg: DictConfig) -> None:
 
 
 def check_with_torch(cfg: DictConfig) -> None:
-    """Check the device of the agents and the settings of the optimizer, which need torch.
+    """Check the device of the agents, the settings of the optimizer and a loss of one's own.
 
     Raises:
-        SettingError: there is no such GPU.
+        SettingError: there is no such GPU, or the loss is none.
         InstantiationException: the optimizer refuses its settings.
     """
     devices = {str(node["device"]) for node in _nodes(cfg.get("agent")) if node.get("device")}
@@ -217,6 +226,11 @@ def check_with_torch(cfg: DictConfig) -> None:
         import torch
 
         instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
+    learner = cfg.get("learner") or {}
+    if is_foreign(_target(learner.get("objective"))):
+        from laconic.learners.training.own_loss import as_objective
+
+        as_objective(instantiate(learner.objective, _convert_="all"))
 
 
 def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:

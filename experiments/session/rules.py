@@ -60,6 +60,8 @@ class Context:
 def context_of(settings: Mapping[str, Any]) -> Context:
     """Return the settings of a run that the rules need, from its composed configuration."""
     ratio = setting(settings, "learner.objective.importance_sampling_level")
+    # Ratios of tokens are measured for a loss of one's own too.
+    ratio = ratio or (setting(settings, "learner.objective._target_") and "token")
     when = setting(settings, "env.reward.when")
     # Earlier versions charged a power of the pass rate of the group.
     former = number_of(setting(settings, "learner.charge_power"))

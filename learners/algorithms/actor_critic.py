@@ -38,6 +38,7 @@ from laconic.learners.algorithms.group import PolicyLearner, Steps
 from laconic.learners.episode import Episode, Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.training.objective import Average, Objective, Ratio
+from laconic.learners.training.own_loss import Loss
 from laconic.learners.training.sequences import (
     TokenSequence,
     episode_sequences,
@@ -82,7 +83,7 @@ class ActorCriticLearner(PolicyLearner):
         critic: MakeCritic = Critic,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
-        objective: Objective | None = None,
+        objective: Objective | Loss | None = None,
         seed: int = 0,
         **common: Any,
     ) -> None:
@@ -103,8 +104,9 @@ class ActorCriticLearner(PolicyLearner):
         """
         self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
         self._lambda: float = number("learner.gae_lambda", gae_lambda, lowest=0, highest=1)
+        objective = PPO() if objective is None else objective
         super().__init__(
-            policies, optimizer, unit="reply", objective=objective or PPO(), seed=seed, **common
+            policies, optimizer, unit="reply", objective=objective, seed=seed, **common
         )
         if self._credit in FORWARD_LOOKING:
             raise SettingError(

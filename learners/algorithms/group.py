@@ -36,6 +36,7 @@ from laconic.learners.rollout.collectors.edges import Edges
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.objective import Objective, mean_over_steps
+from laconic.learners.training.own_loss import Loss, as_objective
 from laconic.learners.training.sequences import (
     TokenSequence,
     Unit,
@@ -64,7 +65,7 @@ class PolicyLearner(Learner):
         *,
         credit: str = "own",
         unit: Unit = "episode",
-        objective: Objective | None = None,
+        objective: Objective | Loss | None = None,
         price: Price | None = None,
         collect: PlaysGroups = collect,
         topology: Edges | None = None,
@@ -88,7 +89,7 @@ class PolicyLearner(Learner):
             optimizer: makes an optimizer of a policy's parameters.
             credit: name of the credit (`learners.advantages.credit`).
             unit: unit of a sequence, `episode` or `reply`.
-            objective: loss.
+            objective: loss; one of your own is any callable (`learners.training.own_loss`).
             price: price schedule; None follows the pass rate.
             collect: plays the groups. A counterfactual credit adds its own collector.
             topology: learns who hears whom; None keeps the topology of the environment.
@@ -123,7 +124,7 @@ class PolicyLearner(Learner):
         self._processes = processes
         self._mask_truncated = mask_truncated
         self._settings = UpdateSettings(
-            objective or Objective(),
+            Objective() if objective is None else as_objective(objective),
             minibatches,
             microbatch_tokens,
             max_grad_norm,

@@ -36,6 +36,7 @@ from laconic.learners.algorithms.group import GroupLearner, Steps
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Policy
 from laconic.learners.training.objective import Objective
+from laconic.learners.training.own_loss import Loss, as_objective
 from laconic.learners.training.sequences import TokenSequence, Unit
 from laconic.learners.training.trainer import MakeOptimizer, Trainer
 
@@ -95,7 +96,7 @@ class HindsightLearner(GroupLearner):
         mix: float | None = None,
         center: Center = "mean",
         unit: Unit = "reply",
-        objective: Objective | None = None,
+        objective: Objective | Loss | None = None,
         **common: Any,
     ) -> None:
         """Check the settings and make one optimizer per policy.
@@ -124,7 +125,7 @@ class HindsightLearner(GroupLearner):
         self._mix = number("learner.mix", mix, above=0, optional=True)
         self._center = choice("learner.center", center, get_args(Center))
         self._judged: list[Judged] = []
-        objective = objective or Objective("token")
+        objective = Objective("token") if objective is None else as_objective(objective)
         if unit != "reply":
             raise SettingError(
                 "learner.unit must be 'reply' for learner=sdpo, because a follow-up belongs to one"

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -65,7 +66,8 @@ class LossInputs:
     generated_mask: Tensor
     """(sequences, tokens) bool, True on tokens that the policy produced."""
     advantages: Tensor
-    """(sequences,) advantages, each of all tokens of its sequence; or (sequences, tokens)."""
+    """(sequences,) advantages, each of all tokens of its sequence; or (sequences, tokens), as a loss
+    of one's own always gets them."""
     reference_logprobs: Tensor | None = None
     """(sequences, tokens) log-probabilities under the reference of the KL. None: no KL."""
     rollout_logprobs: Tensor | None = None
@@ -74,10 +76,11 @@ class LossInputs:
     weights: Tensor | None = None
     """(sequences, tokens) factors of the policy loss (`learners.training.correction`); without
     gradient. None: 1."""
-    divisor: float | None = None
-    """Divisor of the sum of losses. A part of a batch states the divisor of the whole
-    (`Objective.divisor`), and the losses of the parts add up to that of the whole. None: this batch
-    is the whole."""
+    sequences: int | None = None
+    """Number of sequences of the whole minibatch, of which this batch may be a part; the losses of
+    the parts add up to that of the whole. None: this batch is the whole."""
+    tokens: int | None = None
+    """Number of generated tokens of the whole minibatch, at least 1. None: those of this batch."""
 
     def __post_init__(self) -> None:
         """Refuse shapes that do not fit `current_logprobs`, and other masks (`SettingError`)."""
@@ -105,8 +108,39 @@ class LossInputs:
                 )
         if self.generated_mask.dtype != torch.bool:
             raise SettingError(f"generated_mask must be bool; got {self.generated_mask.dtype!r}")
-        if self.divisor is not None and not 0 < self.divisor < math.inf:
-            raise SettingError(f"divisor must be a finite number above 0; got {self.divisor!r}")
+        for name, count in (("sequences", self.sequences), ("tokens", self.tokens)):
+            if count is not None and count < 1:
+                raise SettingError(f"{name} must be at least 1; got {count!r}")
+        if self.sequences is None:
+            object.__setattr__(self, "sequences", shape[0])
+        if self.tokens is None:
+            object.__setattr__(self, "tokens", max(int(self.generated_mask.sum()), 1))
+
+    @property
+    def ratios(self) -> Tensor:
+        """Importance ratios of the tokens, (sequences, tokens), at most exp(20); 1 elsewhere."""
+        mask = self.generated_mask
+        current = _generated(self.current_logprobs, mask)
+        behavior = _generated(self.behavior_logprobs.detach(), mask)
+        return torch.exp((current - behavior).clamp(*LIMITS))
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Average (sequences, tokens) over the generated tokens of the whole minibatch, weighted.
+
+        A part of a minibatch returns its share.
+
+        Raises:
+            SettingError: the values have another shape, which (sequences, 1) may stand for.
+        """
+        shape = self.generated_mask.shape
+        if values.shape not in (shape, (shape[0], 1)):
+            raise SettingError(
+                f"inputs.mean takes one value for each token, {tuple(shape)!r}; got"
+                f" {tuple(values.shape)!r}. inputs.advantages and inputs.ratios have this shape"
+            )
+        weights = 1.0 if self.weights is None else self.weights
+        kept = torch.where(self.generated_mask, values * weights, 0.0)
+        return kept.sum() / cast(int, self.tokens)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,10 +149,11 @@ class LossOutputs:
 
     loss: Tensor
     """Scalar of at least float32, to be minimized."""
-    rows: dict[str, Tensor]
-    """Contributions of each sequence to the metrics, (sequences,) each, without gradient."""
-    divisor: float
-    """Divisor of the sum of losses."""
+    rows: Mapping[str, Tensor] = field(default_factory=dict)
+    """Contributions of each sequence to the metrics, (sequences,) each. Those of a loss of one's
+    own are averaged over sequences, as the metrics `loss/<name>`."""
+    divisor: float = 1.0
+    """Divisor of the sum of losses; unused in a loss of one's own."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -184,7 +219,7 @@ class Objective(ObjectiveSettings):
         if self.average == "sum":
             losses = losses / self.normalizer
         rows["loss"] = losses
-        divisor = inputs.divisor or self.divisor(len(losses), int(counts.sum()))
+        divisor = self.divisor(cast(int, inputs.sequences), cast(int, inputs.tokens))
         rows = {name: row.detach().to(losses.dtype) for name, row in rows.items()}
         return LossOutputs(losses.sum() / divisor, rows, divisor)
 
@@ -193,7 +228,7 @@ class Objective(ObjectiveSettings):
         return self.beta > 0 or advantage != 0
 
     def divisor(self, sequences: int, tokens: int) -> float:
-        """Return `LossInputs.divisor` of a batch of this many sequences and tokens; at least 1."""
+        """Return the divisor of a batch of this many sequences and generated tokens; at least 1."""
         return float(max(tokens if self.average == "token" else sequences, 1))
 
     def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
@@ -266,6 +301,8 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         Except for ratio `none`: `moved_fraction` (mean part of a sequence whose ratio is not 1),
         `clip_fraction` and, by length, `clip_fraction/<tokens>` (mean part of a sequence whose
         gradient the clip removed).
+
+        Of a loss of one's own, `loss/<name>`: the mean over sequences of each of its rows.
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
@@ -293,6 +330,9 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
             name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
             # 0 / 0 is NaN, which marks an empty bucket.
             sums[name] = (rows["clipped"] * inside).sum() / inside.sum()
+    for name in rows:
+        if name.startswith("loss/"):
+            sums[name] = torch.where(nonempty, rows[name], 0).sum() / sequences
     values = torch.stack([value.to(ratios.dtype) for value in sums.values()]).tolist()
     metrics = dict(zip(sums, values, strict=True))
     if not metrics["sequences"]:

@@ -40,7 +40,7 @@ class ObjectiveSettings:
     average: Average = "sequence"
     """Average of the loss. `sequence`: mean over a sequence's tokens, then over sequences. One
     without generated tokens counts with loss 0, as in TRL's `grpo`; verl 0.9.1 does not count it
-    (state its number as `divisor` for the same loss). `token`: mean over all generated tokens,
+    (state its number as `sequences` for the same loss). `token`: mean over all generated tokens,
     which with a sequence ratio weighs sequences by their length. `sum`: sum over a sequence's
     tokens divided by `normalizer`, then the mean over sequences."""
     normalizer: float = 1.0

@@ -220,11 +220,12 @@ class Trainer:
         """
         objective, settings, processes = self.settings.objective, self.settings, self._processes
         self.optimizer.zero_grad(set_to_none=True)
-        divisor = objective.divisor(len(sequences), sum(sum(each.generated) for each in sequences))
+        counts = len(sequences), max(sum(sum(each.generated) for each in sequences), 1)
+        divisor = objective.divisor(*counts)
         learned = self._with_gradient(sequences)
         parts: list[Mapping[str, Tensor]] = []
         for part, factor in microbatches_of_rank(learned, settings.microbatch_tokens, processes):
-            outputs = objective(self._inputs(part, divisor, on_policy))
+            outputs = objective(self._inputs(part, counts, on_policy))
             (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
             if factor:
                 parts.append(outputs.rows)
@@ -247,11 +248,11 @@ class Trainer:
         return {**metrics, "grad_norm": norm, "learning_rate": rate, "steps": 1.0}
 
     def _inputs(
-        self, sequences: Sequence[TokenSequence], divisor: float, on_policy: bool
+        self, sequences: Sequence[TokenSequence], counts: tuple[int, int], on_policy: bool
     ) -> LossInputs:
         """Compute the inputs of the objective for a microbatch, on the policy's device.
 
-        With `on_policy` the behavior log-probabilities are those of this very pass.
+        `counts` are the sequences and generated tokens of the whole minibatch. With `on_policy` the behavior log-probabilities are those of this very pass.
         """
         policy, reference = self.policy, None
         batch = collate(sequences, policy.pad_id, policy.device)
@@ -278,7 +279,8 @@ class Trainer:
             reference_logprobs=reference,
             rollout_logprobs=rollout,
             weights=weights,
-            divisor=divisor,
+            sequences=counts[0],
+            tokens=counts[1],
         )
 
     def _with_gradient(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:

@@ -151,11 +151,11 @@ def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
         mask = without_last_token(batch)
         counted = int((mask.sum(1) > 0).sum())
 
-        def loss(mask: Tensor, divisor: float, batch: Batch = batch, model: Any = model) -> Tensor:
+        def loss(mask: Tensor, sequences: int, batch: Batch = batch, model: Any = model) -> Tensor:
             current = logprobs_of(model, batch)
             behavior = batch.behavior_logprobs
             return ours.objective(
-                LossInputs(current, behavior, mask, batch.advantages, divisor=divisor)
+                LossInputs(current, behavior, mask, batch.advantages, sequences=sequences)
             ).loss
 
         if counted == 0:

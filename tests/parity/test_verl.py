@@ -3,7 +3,7 @@
 verl gives its losses as functions of log-probabilities (`verl.trainer.ppo.core_algos`) and its
 advantages as functions of rewards per token. Conventions that need care: a sequence without
 generated tokens is left out of the mean's divisor unless `global_batch_size` states it (we count it
-unless `divisor` states otherwise, so both ways are compared); `vanilla` also bounds ratios at
+unless `sequences` states otherwise, so both ways are compared); `vanilla` also bounds ratios at
 `clip_ratio_c` where the advantage is negative, which is set out of reach here; log-ratios stop at
 10 there and at 20 here, which nothing below reaches; a lone member of a group keeps its reward as
 advantage in RLOO, where ours is 0.
@@ -70,7 +70,7 @@ def their_loss(ours: Objective, inputs: LossInputs, **batch_info: int) -> tuple[
     return loss, f"`{kind}`, `{mode}`"
 
 
-def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) -> LossInputs:
+def random_inputs(batch: Batch, seed: int, drift: float, sequences: int | None) -> LossInputs:
     """Return the inputs of a batch whose policy has changed a little."""
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn(batch.behavior_logprobs.shape, generator=draw)
@@ -79,7 +79,7 @@ def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) 
         behavior_logprobs=batch.behavior_logprobs,
         generated_mask=batch.generated_mask,
         advantages=batch.advantages,
-        divisor=divisor,
+        sequences=sequences,
     )
 
 
@@ -116,7 +116,7 @@ def test_the_loss_and_its_gradient_equal_verls(
     stated = {"global_batch_size": sequences} if empty_rows == "counted" else {}
     left_out = ours.average != "token" and empty_rows == "left out"
     inputs = random_inputs(
-        batch, seed, 6 * ours.epsilon_high, divisor=sequences - 1 if left_out else None
+        batch, seed, 6 * ours.epsilon_high, sequences=sequences - 1 if left_out else None
     )
     theirs, called = their_loss(ours, inputs, **stated)
     outputs = ours(inputs)

@@ -124,12 +124,12 @@ class Measurement:
         taught = [sequence for sequence in sequences if OBJECTIVE.has_gradient(sequence.advantage)]
         sums = {kind: torch.zeros(()) for kind in kinds}
         for part in microbatches(taught, self.cfg.learner.microbatch_tokens):
-            for kind, gradient in self.part_gradients(part, kinds, float(len(sequences))):
+            for kind, gradient in self.part_gradients(part, kinds, len(sequences)):
                 sums[kind] = sums[kind] + gradient
         return dict(sums)
 
     def part_gradients(
-        self, part: Sequence[TokenSequence], kinds: Sequence[Kind], divisor: float
+        self, part: Sequence[TokenSequence], kinds: Sequence[Kind], whole: int
     ) -> Iterator[tuple[Kind, Tensor]]:
         """Yield what one forward pass adds to each gradient."""
         batch = collate(part, self.policy.pad_id)
@@ -143,7 +143,7 @@ class Measurement:
                 yield kind, earlier[key]
                 continue
             inputs = LossInputs(
-                current, present, mask, batch.advantages, weights=weights, divisor=divisor
+                current, present, mask, batch.advantages, weights=weights, sequences=whole
             )
             loss = OBJECTIVE(inputs).loss
             gradient = torch.autograd.grad(loss, self.trainer.parameters, retain_graph=True)

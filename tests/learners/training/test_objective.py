@@ -41,7 +41,7 @@ def test_a_divisor_leaves_empty_sequences_out_of_the_mean() -> None:
         loss_inputs.behavior_logprobs,
         loss_inputs.generated_mask,
         loss_inputs.advantages,
-        divisor=1,
+        sequences=1,
     )
     assert Objective()(counted).loss.item() == -1.5
 
@@ -382,7 +382,8 @@ def test_a_kl_needs_a_reference() -> None:
         ({"generated_mask": torch.ones(2, 3)}, "generated_mask must be bool"),
         ({"advantages": torch.zeros(2, 1)}, "advantages"),
         ({"reference_logprobs": torch.zeros(2)}, "reference_logprobs"),
-        ({"divisor": 0}, "divisor"),
+        ({"sequences": 0}, "sequences"),
+        ({"tokens": 0}, "tokens"),
     ],
 )
 def test_a_wrong_shape_is_refused_by_name(changed: dict, words: str) -> None:

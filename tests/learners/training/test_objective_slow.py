@@ -135,7 +135,6 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
 def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: str) -> None:
     objective = Objective(ratio, average=average, beta=0.1)
     whole = random_inputs(0, 0.1, torch.float64)
-    total = objective.divisor(7, int(whole.generated_mask.sum()))
     parts = [
         LossInputs(
             whole.current_logprobs[rows],
@@ -143,7 +142,8 @@ def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: st
             whole.generated_mask[rows],
             whole.advantages[rows],
             whole.reference_logprobs[rows],
-            divisor=total,
+            sequences=7,
+            tokens=int(whole.generated_mask.sum()),
         )
         for rows in (slice(0, 3), slice(3, 7))
     ]
@@ -211,7 +211,8 @@ def part_of(rows: int, tokens: int, reference: bool) -> LossInputs:
         generated_mask=torch.arange(tokens)[None] < lengths,
         advantages=torch.randn(rows, generator=generator),
         reference_logprobs=logprobs[2] if reference else None,
-        divisor=8.0,
+        sequences=8,
+        tokens=8,
     )
 
 
@@ -246,5 +247,6 @@ def joined(parts: list[LossInputs]) -> LossInputs:
         stacked("generated_mask"),
         torch.cat([part.advantages for part in parts]),
         stacked("reference_logprobs"),
-        divisor=8.0,
+        sequences=8,
+        tokens=8,
     )

@@ -119,7 +119,7 @@ def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dic
     for batch in batches:
         loss_inputs = batch.behavior_logprobs, batch.generated_mask, batch.advantages
         logprobs = current_logprobs(model, batch, 0.7)
-        part = OBJECTIVE(LossInputs(logprobs, *loss_inputs, divisor=float(len(REPLIES)))).loss
+        part = OBJECTIVE(LossInputs(logprobs, *loss_inputs, sequences=len(REPLIES))).loss
         part.backward()
         loss += float(part.detach())
     return loss, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}

@@ -123,9 +123,7 @@ def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objectiv
     policy, groups = make_policy(), groups_of(4, groups=1)
     learner = GroupLearner(dict.fromkeys(AGENTS, policy), SGD, unit="reply", objective=objective)
     sequences = learner.sequences(groups[0])
-    divisor = objective.divisor(
-        len(sequences), sum(sum(sequence.generated) for sequence in sequences)
-    )
+    counts = len(sequences), sum(sum(sequence.generated) for sequence in sequences)
     results = []
     for parts in ([sequences], [[sequence] for sequence in sequences]):
         policy.model.zero_grad()
@@ -133,8 +131,15 @@ def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objectiv
         for part in parts:
             batch = collate(part, policy.pad_id)
             logprobs = current_logprobs(policy.model, batch)
-            loss_inputs = batch.behavior_logprobs, batch.generated_mask, batch.advantages
-            total = total + objective(LossInputs(logprobs, *loss_inputs, divisor=divisor)).loss
+            loss_inputs = LossInputs(
+                logprobs,
+                batch.behavior_logprobs,
+                batch.generated_mask,
+                batch.advantages,
+                sequences=counts[0],
+                tokens=counts[1],
+            )
+            total = total + objective(loss_inputs).loss
         total.backward()
         results.append([total, *(parameter.grad for parameter in policy.model.parameters())])
     for shared, alone in zip(*results, strict=True):
