@@ -235,7 +235,9 @@ def _text(key: str, value: Any) -> str:
         return quoted(value)
     if isinstance(value, list | tuple):
         return f"[{','.join(_text(key, item) for item in value)}]"
-    raise SettingError(f"{key} must be text, a number, a list, a mapping, a class or a function; got {value!r}")
+    raise SettingError(
+        f"{key} must be text, a number, a list, a mapping, a class or a function; got {value!r}"
+    )
 
 
 def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:

@@ -345,7 +345,7 @@ def is_foreign(target: str) -> bool:
 
 
 def _fit_loss(cfg: DictConfig, typed: set[str]) -> list[str]:
-    """Fit the node of a loss of one's own: a yaml has ours around it, and a function is no class."""
+    """Fit the node of a loss of one's own, which a yaml of ours may surround, and a function."""
     node = OmegaConf.select(cfg, LOSS)
     target = str(node.get("_target_") or "") if isinstance(node, DictConfig) else ""
     if not is_foreign(target):

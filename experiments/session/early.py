@@ -226,11 +226,11 @@ def check_with_torch(cfg: DictConfig) -> None:
         import torch
 
         instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
-    learner = cfg.get("learner") or {}
-    if is_foreign(_target(learner.get("objective"))):
+    objective = (cfg.get("learner") or {}).get("objective")
+    if is_foreign(_target(objective)):
         from laconic.learners.training.own_loss import as_objective
 
-        as_objective(instantiate(learner.objective, _convert_="all"))
+        as_objective(instantiate(objective, _convert_="all"))
 
 
 def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:

@@ -66,8 +66,8 @@ class LossInputs:
     generated_mask: Tensor
     """(sequences, tokens) bool, True on tokens that the policy produced."""
     advantages: Tensor
-    """(sequences,) advantages, each of all tokens of its sequence; or (sequences, tokens), as a loss
-    of one's own always gets them."""
+    """(sequences,) advantages, each of all tokens of its sequence; or (sequences, tokens), as in a
+    loss of one's own."""
     reference_logprobs: Tensor | None = None
     """(sequences, tokens) log-probabilities under the reference of the KL. None: no KL."""
     rollout_logprobs: Tensor | None = None

@@ -27,6 +27,7 @@ from laconic.learners.training.objective import LossInputs, LossOutputs, Objecti
 
 Loss = Callable[[LossInputs], LossOutputs]
 """A loss of one's own; it may have `importance_sampling_level` and `beta`."""
+_FLOATS = (torch.float32, torch.float64)
 _MEASURES = Objective("none")
 """Measures ratios and divergences, which do not depend on a loss."""
 
@@ -94,7 +95,7 @@ def as_objective(loss: Any) -> Objective:
             "learner.objective must be a callable from LossInputs to LossOutputs; got"
             f" {made}: give the class a __call__, and pass an instance (docs/own_algorithm.md)"
         )
-    level = getattr(loss, "importance_sampling_level", "token")
+    level: Any = getattr(loss, "importance_sampling_level", "token")
     own = OwnLoss(level, beta=getattr(loss, "beta", 0.0), loss=loss)
     rows, weighs = _try(loss, own.beta > 0)
     return replace(own, rows=rows, weighs=weighs)
@@ -193,9 +194,6 @@ def _checked(loss: Loss, inputs: LossInputs) -> LossOutputs:
     return outputs
 
 
-_FLOATS = (torch.float32, torch.float64)
-
-
 def _prepared(inputs: LossInputs) -> LossInputs:
     """Return inputs with numbers for every token, 0 where not generated, and weights."""
     mask, advantages = inputs.generated_mask, inputs.advantages
@@ -243,8 +241,10 @@ def _leaf(inputs: LossInputs) -> LossInputs:
 
 def _each(inputs: LossInputs, change: Callable[[Tensor], Tensor]) -> LossInputs:
     """Return inputs with every tensor changed."""
-    names = ("current_logprobs", "behavior_logprobs", "generated_mask", "advantages")
-    names += ("reference_logprobs", "rollout_logprobs", "weights")
+    names = (
+        *("current_logprobs", "behavior_logprobs", "generated_mask", "advantages"),
+        *("reference_logprobs", "rollout_logprobs", "weights"),
+    )
     tensors: Mapping[str, Tensor | None] = {name: getattr(inputs, name) for name in names}
     changed = {name: change(each) for name, each in tensors.items() if each is not None}
     return replace(inputs, **changed)  # type: ignore[arg-type]

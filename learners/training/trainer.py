@@ -252,7 +252,8 @@ class Trainer:
     ) -> LossInputs:
         """Compute the inputs of the objective for a microbatch, on the policy's device.
 
-        `counts` are the sequences and generated tokens of the whole minibatch. With `on_policy` the behavior log-probabilities are those of this very pass.
+        `counts` are the sequences and generated tokens of the whole minibatch. With `on_policy` the
+        behavior log-probabilities are those of this very pass.
         """
         policy, reference = self.policy, None
         batch = collate(sequences, policy.pad_id, policy.device)

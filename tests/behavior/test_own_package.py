@@ -45,7 +45,7 @@ def commands(blocks):
 def test_every_command_trains_in_a_process_of_its_own(
     commands, processes, my_package, small, rows, tmp_path
 ):
-    assert len(commands) == 4
+    assert len(commands) == 5
     for number, command in enumerate(commands):
         folder = tmp_path / str(number)
         replaced = tuple(override[1:] + "." for override in command if override.startswith("~"))
