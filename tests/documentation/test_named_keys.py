@@ -24,6 +24,7 @@ OWN = {
     # Settings of classes that a page adds.
     *("env.base_url", "env.expert", "env.expert._target_", "env.expert.base_url", "env.price"),
     *("env.expert.model", "env.game", "env.players", "engine.top_k", "learner.margin"),
+    "learner.objective.cap",
     *(f"env.topology.{name}" for name in ("kind", "similarity", "embed")),
     *(
         "evaluation.after.longest._target_",
