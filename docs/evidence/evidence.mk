@@ -198,11 +198,10 @@ evidence-fidelity: .venv/installed  ## rank replies by each credit at an equal b
 	  $(BIN)/laconic evaluate evaluation.tasks=200 evaluation.fidelity=40 evaluation.greedy=$$greedy seed=0 threads=1 resume=true \
 	    hydra.run.dir=$(EVIDENCE)/fidelity/greedy_$$greedy || exit 1; \
 	done
-	for seed in 0 1 2; do for run in "own learner=gspo" "team learner=gspo learner.credit=team" "c3 learner=c3" \
-	    "c3_cheap learner=c3 env.reward.price=1 env.reward.normalizer=50"; do \
-	  $(BIN)/laconic train $${run#* } train.steps=3 evaluation.tasks=200 seed=$$seed threads=1 resume=true \
-	    hydra.run.dir=$(EVIDENCE)/fidelity/train_$${run%% *}/$$seed || exit 1; \
-	done; done
+
+# Credits beside an exact truth, in the world of jury.
+evidence-exact-fidelity: .venv/installed  ## rank messages of jury by each credit beside their exact values (docs/results/fidelity.md)
+	$(BIN)/python docs/evidence/exact_fidelity.py
 
 # Credit by rank beside the default.
 evidence-rank: SEEDS := 0 1 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import TypeAlias
 
-from rows import Row, intervals, read, table, updates
+from rows import Row, intervals, read, table
 from scipy.stats import t
 
 from laconic.experiments.reporting.pooled import changed, pooled
@@ -373,27 +373,21 @@ def by_measure(name: str) -> dict[str, dict[str, float]]:
     }
 
 
-SHORT_TRAININGS = {
-    "own": "`gspo`",
-    "team": "`gspo`, `learner.credit=team`",
-    "c3": "`c3`",
-    "c3_cheap": "`c3`, `env.reward.price=1`",
-}
-"""Short trainings of the fidelity page -> how the page names them."""
-SHORT_SEEDS = (0, 1, 2)
-
-
-def short_trainings() -> list[Cells]:
-    """Return what short trainings solve under two credits and prices, means over seeds."""
-    names = ("accuracy", "tokens_said")
-    lines = [
-        ["", "team's bills before", "solved in the worst update", *(COLUMNS[n] for n in names)]
-    ]
-    for run, label in SHORT_TRAININGS.items():
-        rows = [read(f"fidelity/{run}_{seed}") for seed in SHORT_SEEDS]
-        sampled = [updates(f"fidelity/{run}_{seed}") for seed in SHORT_SEEDS]
-        worst = over_seeds([min(row["train/accuracy"] for row in each) for each in sampled])
-        after = [over_seeds([each[-1][f"eval/{name}"] for each in rows]) for name in names]
-        cells = [cell(name, figure) for name, figure in zip(names, after, strict=True)]
-        lines.append([label, f"{rows[0][0]['eval/billed']:.1f}", percent(worst), *cells])
+def exact_fidelity() -> list[Cells]:
+    """Return how many plays each credit needs to rank the messages of jury rightly."""
+    rows = table("exact_fidelity")
+    lines = [["credit", *(f"{head} {price} a word" for head in HEADS for price in ("0", "0.06"))]]
+    for credit in dict.fromkeys(row["credit"] for row in rows):
+        cells = []
+        for head in HEADS:
+            for price in ("0.0", "0.06"):
+                own = [r for r in rows if (r["credit"], r["price of a word"]) == (credit, price)]
+                at = {int(row["plays"]): float(row["mean"]) for row in own}
+                enough = min((plays for plays, mean in at.items() if mean >= 0.95), default=None)
+                first = f"{enough:,}" if enough else f"never ({at[max(at)]:.2f})"
+                cells.append(first if head == HEADS[0] else f"{at[256]:.2f}")
+        lines.append([f"`{credit}`", *cells])
     return lines
+
+
+HEADS = ("plays to 0.95,", "after 256,")

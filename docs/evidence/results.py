@@ -13,13 +13,13 @@ from figures import (
     Cells,
     controls,
     each_from_its_start,
+    exact_fidelity,
     fidelity,
     needed,
     ruled,
     scored,
     series,
     short,
-    short_trainings,
     trained,
 )
 from ledger import ledger
@@ -67,7 +67,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "controls": partial(controls, COMPARED, FORMS),
     "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
     "fidelity": fidelity,
-    "short_trainings": short_trainings,
+    "exact_fidelity": exact_fidelity,
     "one_rate_credits": partial(
         short,
         {
@@ -90,6 +90,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     ),
     "levels_default": partial(
         each_from_its_start,
+        exact_fidelity,
         {
             f"seed {seed}": (
                 f"{LEVELS}/default_start_{seed}_evaluation",

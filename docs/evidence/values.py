@@ -7,12 +7,11 @@ from statistics import fmean, median
 
 import numpy as np
 from figures import (
-    SHORT_SEEDS,
-    SHORT_TRAININGS,
     USUAL,
     by_measure,
     change_over,
     compared,
+    exact_fidelity,
     gain,
     in_points,
     number,
@@ -278,6 +277,12 @@ def faithful(*credits: str) -> str:
     return "; ".join(f"{name}: {number(rows[f'fidelity/{name}'], 2)}" for name in credits)
 
 
+def exactly() -> str:
+    """Return how many plays credits need in jury."""
+    head, *rows = exact_fidelity()
+    return "; ".join(f"{row[0]}: {row[1]} at price 0, {row[2]} at 0.06 a word" for row in rows)
+
+
 def by_rank() -> str:
     """Return what short trainings by own credit and by rank reach, means over seeds."""
     rows = read("rank/runs")
@@ -294,15 +299,6 @@ def by_rank() -> str:
     more = [rank[USUAL[1]] - own[USUAL[1]] for own, rank in pairs]
     change = points([100 * (rank[USUAL[0]] - own[USUAL[0]]) for own, rank in pairs])
     return "; ".join([*parts, f"difference: {change} points, {number(over_seeds(more))} tokens"])
-
-
-def short_trained() -> str:
-    """Return the accuracy after short trainings under two credits, means over seeds."""
-    parts = []
-    for run, label in SHORT_TRAININGS.items():
-        rows = [read(f"fidelity/{run}_{seed}")[-1] for seed in SHORT_SEEDS]
-        parts.append(f"{label}: {percent(over_seeds([row['eval/accuracy'] for row in rows]))}")
-    return "; ".join(parts)
 
 
 def voted() -> str:

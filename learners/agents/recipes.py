@@ -104,6 +104,19 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ),
         STAND_IN: Recipe(11),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
+        "hops": Recipe(
+            8,
+            {
+                **_longest(8),
+                "train.steps": 800,
+                "agent.model_config.vocabulary": 400,
+                "agent.model_config.positions": 320,
+                "agent.model_config.hidden": 64,
+                "agent.model_config.layers": 2,
+                "agent.model_config.heads": 2,
+                "agent.model_config.intermediate": 128,
+            },
+        ),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(
             4,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import sys
 
+import numpy as np
 import pytest
 from places import ROOT
+
+from laconic.envs.worlds.jury import theory
 
 EVIDENCE = ROOT / "docs" / "evidence"
 sys.path.append(str(EVIDENCE))
 RESULTS = importlib.import_module("results")
 CLAIMS = importlib.import_module("claims")
+EXACT = importlib.import_module("exact_fidelity")
 LEDGER = importlib.import_module("ledger")
 ROWS = importlib.import_module("rows")
 PAGES = {path.name: path.read_text("utf-8") for path in sorted(RESULTS.PAGES.glob("*.md"))}
@@ -150,3 +155,29 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     assert len(names) >= 80
     assert names - used == linked
     assert sum(path.stat().st_size for path in EVIDENCE.rglob("*") if path.is_file()) < MOST_BYTES
+
+
+def test_the_exact_values_of_messages_are_those_of_the_theory_of_the_world():
+    earned, said = EXACT.outcomes(), EXACT.spoken()
+    right = 0.0
+    for color, eyes, seen, *words in np.ndindex(*earned.shape):
+        view = theory.sight(2, theory.EYES[eyes])[color, seen] / 3
+        chance = view * math.prod(said[color, word] for word in words) / 2
+        right += chance * earned[color, eyes, seen, *words]
+    # The teacher of the start is silent 44, 22 and 4.4 % of the time.
+    assert right == pytest.approx(theory.accuracy(((0.56, 0.78, 0.956),) * 2, 3), abs=1e-9)
+
+
+def test_exact_credits_of_a_state_are_what_they_say():
+    # Red is hidden, both others say it, and the solver's sharp eyes saw blue: 9 to 1, which two
+    # words of 2.9 to 1 do not outweigh, and three do.
+    measured = EXACT.credits(EXACT.outcomes(), 0.1)
+    row = np.ravel_multi_index((0, 2, 1, 1, 1), (2, 3, 2, 3, 3))
+    silent, red, blue = measured["own"][0][row]
+    assert (silent, red, blue) == pytest.approx((0.0, 0.9, -0.1))
+    assert list(measured["team"][0][row]) == pytest.approx([-0.2, 0.7, -0.3])
+    assert list(measured["silence"][0][row]) == pytest.approx([0.0, 0.9, -0.1])
+    # Joining both others is worth 1, and a third of the orders do.
+    assert list(measured["shapley"][0][row]) == pytest.approx([0.0, 1 / 3 - 0.1, -0.1])
+    assert list(measured["c3"][0][row]) == pytest.approx([-0.4, 0.95, -0.55])
+    assert measured["shapley"][1][row].tolist() == [1, 8, 8]

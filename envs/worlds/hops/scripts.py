@@ -7,8 +7,8 @@
   the best guess.
 - `everyone`: all answer at once with a name that the question does not contain.
 
-The teacher of a warm start follows the chain aloud, and its other members often say a name that
-they hold, which helps nobody.
+The teacher of a warm start follows the chain, at times aloud where it could wait, and its other
+members often repeat the last name, which helps nobody and is not mistaken for a step.
 """
 
 from __future__ import annotations
@@ -61,12 +61,21 @@ class Links:
 
     def at(self, step: int) -> int | None:
         """Return the name of a step as far as what was said and the own links lead; else None."""
-        said = {int(self.facts[f"said_{name}"]): i for i, name in enumerate(self.names)}
-        known = max((number for number in said if 0 < number <= step), default=0)
-        name: int | None = said[known] if known else int(self.facts["first"]) - 1
+        known, last = self.said(step)
+        name: int | None = last
         for _ in range(step - known):
             name = None if name is None else self.after(name)
         return name
+
+    def said(self, step: int) -> tuple[int, int]:
+        """Return the last step up to a given one whose name was said, and the name."""
+        # A name that was said again is no new step, nor is the one in the question.
+        first = int(self.facts["first"]) - 1
+        said = {
+            int(self.facts[f"said_{name}"]): i for i, name in enumerate(self.names) if i != first
+        }
+        known = max((number for number in said if 0 < number <= step), default=0)
+        return known, said[known] if known else first
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +167,7 @@ class Teacher:
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the name, the act or the silence of this turn."""
-        said = Member(self.names, waits=False)(turn, random)
-        own = [name for name in self.names if turn.facts[f"next_{name}"]]
-        if said or not own or random.random() < self.style.silent:
+        said = Member(self.names, waits=random.random() < 0.5)(turn, random)
+        if said or random.random() < self.style.silent:
             return said
-        return random.choice(own)
+        return self.names[Links(turn.facts, self.names).said(int(turn.facts["round"]))[1]]
