@@ -183,13 +183,13 @@ CLAIMS: Sequence[Claim] = (
         "Against an exact truth every credit in reward units needs 512 to 1,024 plays to rank "
         "messages rightly; in standard deviations of a group it never does once words cost "
         "something ([fidelity](fidelity.md))",
-        "`make evidence-exact-fidelity`",
+        "`python docs/evidence/exact_fidelity.py`",
         [],
         "the number of plays",
         exactly,
         "one world, one team, nothing is trained; 600 measurements each",
         UNTRAINED,
-        "",
+        "ee2a8b9c",
     ),
     Claim(
         "MAGRPO improves sampled programs of two authors ([two authors](two_authors.md))",

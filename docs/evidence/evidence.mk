@@ -199,10 +199,6 @@ evidence-fidelity: .venv/installed  ## rank replies by each credit at an equal b
 	    hydra.run.dir=$(EVIDENCE)/fidelity/greedy_$$greedy || exit 1; \
 	done
 
-# Credits beside an exact truth, in the world of jury.
-evidence-exact-fidelity: .venv/installed  ## rank messages of jury by each credit beside their exact values (docs/results/fidelity.md)
-	$(BIN)/python docs/evidence/exact_fidelity.py
-
 # Credit by rank beside the default.
 evidence-rank: SEEDS := 0 1 2
 evidence-rank: .venv/installed  ## train by own credit and by rank (docs/credit.md)

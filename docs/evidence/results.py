@@ -90,7 +90,6 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     ),
     "levels_default": partial(
         each_from_its_start,
-        exact_fidelity,
         {
             f"seed {seed}": (
                 f"{LEVELS}/default_start_{seed}_evaluation",
