@@ -67,6 +67,17 @@ def _longest(message: int) -> dict[str, int]:
     return {MAX_REPLY_TOKENS: message + 1}
 
 
+_WORLD = {
+    **_longest(8),
+    "agent.model_config.vocabulary": 400,
+    "agent.model_config.positions": 320,
+    "agent.model_config.hidden": 64,
+    "agent.model_config.layers": 3,
+    "agent.model_config.heads": 2,
+    "agent.model_config.intermediate": 128,
+}
+"""Worlds with short texts and a word a message."""
+
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
         "arxiv": Recipe(
@@ -104,31 +115,17 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ),
         STAND_IN: Recipe(11),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
-        "hops": Recipe(
-            8,
-            {
-                **_longest(8),
-                "train.steps": 800,
-                "agent.model_config.vocabulary": 400,
-                "agent.model_config.positions": 320,
-                "agent.model_config.hidden": 64,
-                "agent.model_config.layers": 2,
-                "agent.model_config.heads": 2,
-                "agent.model_config.intermediate": 128,
-            },
-        ),
+        "cups": Recipe(8, {**_WORLD, "train.steps": 800}),
+        "hops": Recipe(15, {**_WORLD, "train.steps": 1600}),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(
             4,
             {
-                **_longest(8),
+                **_WORLD,
                 "train.steps": 400,
                 "agent.model_config.vocabulary": 320,
                 "agent.model_config.positions": 256,
-                "agent.model_config.hidden": 64,
                 "agent.model_config.layers": 2,
-                "agent.model_config.heads": 2,
-                "agent.model_config.intermediate": 128,
             },
             {
                 "evaluation.tasks": None,

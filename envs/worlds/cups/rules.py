@@ -85,6 +85,11 @@ class Cups(World[State, str]):
         whole("env.deadline", self.deadline, 1, optional=True)
 
     @property
+    def chance(self) -> float:  # type: ignore[override]
+        """Part of the answers that luck gets right."""
+        return 1 / self.cups
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the cups."""
         return COLORS[: self.cups]

@@ -7,8 +7,9 @@
 - `reader`: reads in silence and answers when all parts are read; in the last round it guesses.
 - `guess`: answers at once.
 
-The teacher of a warm start plays a relay in which silent members often name a cup, too early or
-again.
+The teacher of a warm start plays a relay, or a broadcast where the time is too short for one. Its
+members speak where nothing moved too, and the others often repeat the last cup, which helps nobody
+and is not mistaken for a move.
 """
 
 from __future__ import annotations
@@ -54,6 +55,15 @@ def phrase(facts: Mapping[str, float], place: int, round: int) -> int | None:
     return None if index < 0 else index
 
 
+def ball(facts: Mapping[str, float], cups: Sequence[str], round: int) -> int:
+    """Return the cup that a relay named last before a round, the beginning at first."""
+    cup = int(facts["begin"]) - 1
+    for place in range(round):
+        said = phrase(facts, place, place)
+        cup = cup if said is None or said >= len(cups) else said
+    return cup
+
+
 @dataclass(frozen=True, slots=True)
 class Relay:
     """A member that speaks in its turn."""
@@ -71,10 +81,7 @@ class Relay:
         place, round = int(facts["place"]), int(facts["round"])
         if round != place:
             return ""
-        cup = int(facts["begin"]) - 1
-        for earlier in range(place):
-            said = phrase(facts, earlier, earlier)
-            cup = cup if said is None or said >= len(self.cups) else said
+        cup = ball(facts, self.cups, place)
         after = own_move(facts, self.cups)[cup]
         if place == int(facts["members"]) - 1:
             return act_line(self.cups[after])
@@ -89,6 +96,8 @@ class Broadcast:
     """Names of the cups."""
     phrases: Sequence[str]
     """All messages."""
+    repeats: bool = False
+    """True to tell parts that moved nothing."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the part, the act or the silence of this turn."""
@@ -100,9 +109,9 @@ class Broadcast:
             if last:
                 return ""
             if place == 0:
-                return self.cups[move[begin]] if move[begin] != begin else ""
+                return self.cups[move[begin]] if self.repeats or move[begin] != begin else ""
             told = " ".join(self.cups[goes] for goes in move[:-1])
-            return told if move != sorted(move) else ""
+            return told if self.repeats or move != sorted(move) else ""
         if not last:
             return ""
         cup = begin
@@ -149,7 +158,9 @@ class Teacher:
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the cup, the act or the silence of this turn."""
-        said = Relay(self.cups, self.phrases, repeats=True)(turn, random)
+        facts = turn.facts
+        protocol = Relay if facts["deadline"] >= facts["members"] else Broadcast
+        said = protocol(self.cups, self.phrases, repeats=True)(turn, random)
         if said or random.random() < self.style.silent:
             return said
-        return random.choice(self.cups)
+        return self.cups[ball(facts, self.cups, int(facts["round"]))]

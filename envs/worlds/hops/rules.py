@@ -88,6 +88,11 @@ class Hops(World[State, str]):
         whole("env.deadline", self.deadline, 1, optional=True)
 
     @property
+    def chance(self) -> float:  # type: ignore[override]
+        """Part of the answers that luck gets right: any name but the first."""
+        return 1 / (self.names - 1)
+
+    @property
     def known(self) -> tuple[str, ...]:
         """Names of this world."""
         return NAMES[: self.names]

@@ -21,7 +21,7 @@ COUNT = 400
 
 def figures(script: str, **settings) -> dict[str, float]:
     environments = [
-        envs.make(Hops, free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+        envs.make("hops", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
     ]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
@@ -73,7 +73,7 @@ def test_an_unknown_script_is_refused() -> None:
     assert all(callable(Hops().script(name)) for name in NAMES)
 
 
-def test_the_teacher_says_every_step_and_often_a_name_that_helps_nobody() -> None:
+def test_the_teacher_follows_the_chain_and_often_repeats_the_last_name() -> None:
     world = Hops(names=6, steps=3)
     state = State((0, 2, 1, 3, 4, 5), {"member_0": ((0, 2, 4),), "member_1": ((1, 3, 5),)})
     script = world.teacher(TeacherStyle(terse=0.2, silent=0.25, best=0.2, frames=1))
@@ -82,8 +82,10 @@ def test_the_teacher_says_every_step_and_often_a_name_that_helps_nobody() -> Non
         view = TurnView(agent, world.facts_for(state, agent), "", False)
         return [script(view, Random(seed)) for seed in range(400)]
 
-    # Ana asks Cal: its holder says so although it goes on from Cal itself.
-    assert set(said("member_0")) == {"Cal"}
+    # Ana asks Cal: its holder says so half of the time, although it goes on from Cal itself.
+    waiting = said("member_0")
+    assert set(waiting) == {"", "Ana", "Cal"}
+    assert waiting.count("Cal") / 400 == pytest.approx(0.5, abs=0.1)
     others = said("member_1")
-    assert set(others) == {"", "Ben", "Dee", "Fay"}
+    assert set(others) == {"", "Ana"}
     assert others.count("") / 400 == pytest.approx(0.25, abs=0.09)
