@@ -118,11 +118,10 @@ corrections: .venv/installed  ## measure which correction fits stale episodes be
 	$(BIN)/python tests/support/corrections.py outputs/corrections
 
 # It goes on where it was stopped.
-evidence-price: .venv/installed  ## what a price does on six starts, under every credit and method (117 trainings)
+evidence-price: .venv/installed  ## what a price does on nine starts, under every credit and method (95 trainings)
 	$(BIN)/python docs/evidence/price.py run outputs/price
 	$(BIN)/python docs/evidence/price.py collect outputs/price
 	$(BIN)/python docs/evidence/price.py tables
-	$(BIN)/python docs/evidence/price.py picture
 evidence-needed: .venv/installed  ## worlds in which a team is needed, beside the best known team (docs/environments/jury.md)
 	$(BIN)/python docs/evidence/needed.py run outputs/needed
 	$(BIN)/python docs/evidence/needed.py collect outputs/needed

@@ -1,4 +1,4 @@
-"""Measure how many plays credits need to rank messages of jury: python docs/evidence/exact_fidelity.py.
+"""Measure how many plays credits need to rank messages of jury (docs/results/fidelity.md).
 
 A helper with some eyes saw a color, and could say either color or nothing. The true value of a
 message is the team's expected T - C given what the helper knows: a sum over all that it does not

@@ -263,8 +263,17 @@ def ruled(*starts: str, rule: str = "pass_rate") -> list[Cells]:
 
 def needed() -> list[Cells]:
     """Return teams in jury before and after training, beside the best rule at their price."""
-    lines = [["", "seeds", "accuracy", "best", "words", "best", "dim, fair, sharp speak"]]
-    rows = read("needed")
+    head = [
+        "",
+        "seeds",
+        "accuracy",
+        "best",
+        "words",
+        "best",
+        "exact slope",
+        "dim, fair, sharp speak",
+    ]
+    lines, rows = [head], read("needed")
     first = next(row["before"] for row in rows if row["start"] == "jury")
     eyes = ("spoke_dim", "spoke_fair", "spoke_sharp")
 
@@ -272,18 +281,21 @@ def needed() -> list[Cells]:
         known = [[each[name] for each in figures] for name in eyes if name in figures[0]]
         return ", ".join(f"{100 * fmean(values):.0f} %" for values in known)
 
-    lines.append(["start", "", f"{100 * first['accuracy']:.2f} %", "", "3.00", "", speech([first])])
+    lines.append(
+        ["start", "", f"{100 * first['accuracy']:.2f} %", "", "3.00", *["", ""], speech([first])]
+    )
     for name in sorted(dict.fromkeys(row["name"] for row in rows), key=["three looks"].count):
         own = [row for row in rows if row["name"] == name]
         after = [row["after"] for row in own]
         accuracy = alike([100 * each["accuracy"] for each in after], " %")
         words = alike([each["tokens_said"] for each in after])
-        known = own[0]["best"]
+        known, ascent = own[0]["best"], own[0].get("ascent", {})
+        climbed = f"{ascent['words']:.2f}" if ascent else ""
         lines.append(
             [
                 *(LABELS.get(name, name), str(len(own)), accuracy),
                 *(f"{100 * known['accuracy']:.2f} %", words, f"{known['words']:.2f}"),
-                speech(after),
+                *(climbed, speech(after)),
             ]
         )
     return lines
@@ -292,6 +304,8 @@ def needed() -> list[Cells]:
 LABELS = {
     "three looks": "single agent, three looks, price 0",
     **{f"price {price}": f"a word costs {price / 2:g}" for price in (0.6, 0.2, 0.08, 0.016)},
+    "price 0.016, no balance": "the same, silence is not balanced",
+    "price 0.016, expected": "the same, paid by the answer's probability",
 }
 """Name of a run -> its label."""
 

@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from price import Run, finished, train
 
 from laconic.envs.task import PRICE
 from laconic.envs.worlds.jury import theory
+from laconic.envs.worlds.jury.scripts import SHYNESS
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
 ROWS = Path(__file__).parent / "needed.jsonl.gz"
@@ -29,6 +31,8 @@ PICTURE = Path(__file__).parents[1] / "pictures" / "needed_jury.png"
 SEEDS = range(5)
 PRICES = (0.6, 0.2, 0.08, 0.016)
 """Prices of two words, one between each two steps of the theory, and one above all."""
+WHY = {"no balance": "learner.balance_silence=false", "expected": "env.paid=expected"}
+"""Name of a change at the lowest price -> its override."""
 USUAL = "env=jury threads=1 report=false"
 ALONE = "env.team={solver:1} env.looks=3"
 SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optimizer.lr=2e-4"
@@ -45,13 +49,15 @@ def runs() -> Iterator[Run]:
     """Yield all trainings."""
     for seed in SEEDS:
         yield Run("free", "jury", "price 0", f"{USUAL} env.reward.price=0", seed)
-        yield Run("default", "jury", "default", USUAL, seed)
         yield Run(
             "alone", "alone", "three looks", f"{USUAL} {ALONE} {SIZES} env.reward.price=0", seed
         )
         for price in PRICES:
             settings = f"{USUAL} env.reward.price={price} learner/price=fixed"
             yield Run("demand", "jury", f"price {price}", settings, seed)
+            if price == min(PRICES):
+                for name, change in WHY.items():
+                    yield Run("why", "jury", f"price {price}, {name}", f"{settings} {change}", seed)
 
 
 def collect(root: Path) -> None:
@@ -72,6 +78,7 @@ def collect(root: Path) -> None:
         ]
         price = word_price(run.overrides)
         plan = theory.best(price, HELPERS)
+        ascent = climb(price)
         best = {"accuracy": plan.accuracy, "words": plan.words}
         if run.series == "alone":
             best = {"accuracy": theory.alone(3), "words": 0.0}
@@ -80,11 +87,42 @@ def collect(root: Path) -> None:
                 **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
                 **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
                 "best": best,
+                **({} if run.series == "alone" else {"ascent": ascent}),
             }
         )
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     ROWS.write_bytes(gzip.compress(lines.encode("utf-8"), mtime=0))
     print(f"{len(rows)} of {len(list(runs()))} runs")
+
+
+def climb(price: float) -> dict[str, float]:
+    """Follow the exact slope of the reward from the speech of the start, with the best listener.
+
+    Args:
+        price: task reward that a word costs.
+
+    Returns:
+        Accuracy and words of the rule without chance that is nearest to the end.
+    """
+    generator = np.random.default_rng(0)
+    begin = np.array([[1 - min(0.22 * shy, 1.0) for shy in SHYNESS]] * 2)
+    # Colors that are exactly alike would stay so.
+    logits = np.log(begin / (1 - begin)) + generator.normal(0, 0.1, begin.shape)
+    for _ in range(400):
+        speaks = 1 / (1 + np.exp(-logits))
+        slope = np.zeros_like(speaks)
+        for place in np.ndindex(*speaks.shape):
+            ends = []
+            for step in (1e-4, -1e-4):
+                moved = speaks.copy()
+                moved[place] = np.clip(moved[place] + step, 0, 1)
+                plan = theory.plan(tuple(map(tuple, moved)), HELPERS)
+                ends.append((plan.accuracy - price * plan.words, moved[place]))
+            (high, above), (low, below) = ends
+            slope[place] = (high - low) / (above - below)
+        logits = np.clip(logits + 40 * slope * speaks * (1 - speaks), -6, 6)
+    end = theory.plan(tuple(map(tuple, (speaks > 0.5).astype(float))), HELPERS)
+    return {"accuracy": end.accuracy, "words": end.words}
 
 
 def all_rows() -> list[dict[str, Any]]:

@@ -3,13 +3,11 @@
     price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
     price.py collect outputs/price                     write the rows beside this file
     price.py tables                                    print tables with 95 % intervals
-    price.py picture                                   draw docs/pictures/price_theory.png
 
 Each series is a list of commands with five seeds, or three. `strong` starts at the
 policy that is shipped for gsm8k, `weak` after 235 of 800 steps of its `laconic warm-start`, and the
 others at the policy that is shipped for the environment of their name. `collect` writes
-`rows.jsonl.gz`; `runs.jsonl` has rows of the former rule, which weighed the costs of a group by its
-own pass rate, for the pages that have not been made again.
+`rows.jsonl.gz`; `runs.jsonl` has rows of a former rule, for the page on one rate.
 """
 
 from __future__ import annotations
@@ -27,11 +25,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
 from scipy.stats import t
-
-from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
 HERE = Path(__file__).parent / "price"
 ENVIRONMENTS = {
@@ -51,7 +45,6 @@ SEEDS = {
 }
 WARM_STARTS = {"weak": "env=gsm8k threads=1 learner.decay_updates=800 report=false train.steps=235"}
 """Start that is not shipped -> arguments of its warm start."""
-PRICES = (0.03, 0.12, 0.48)
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed", "reward")
 KEPT = ("intervals", "outcomes")
 """Parts of an evaluation that have an entry for each metric."""
@@ -90,19 +83,14 @@ def runs() -> Iterator[Run]:
     }
     free = {"price 0": "env.reward.price=0"}
     rate = {"gspo": "", **credits, **methods, **free, "c3": "learner=c3"}
-    rest = {f"price {price}": f"env.reward.price={price}" for price in PRICES}
     for start, environment in ENVIRONMENTS.items():
         steps = 60 if environment == "gsm8k" else 40
         settings = f"env={environment} train.steps={steps} threads=1 report=false "
         for seed in SEEDS[start]:
             yield Run("rule", start, "pass_rate", settings, seed)
-    for series, settings, variants in (
-        ("rate", "experiment=credit report=false", rate),
-        ("rest", "env=gsm8k train.steps=180 threads=1 report=false", rest),
-    ):
-        for seed in SEEDS["weak"]:
-            for name, overrides in variants.items():
-                yield Run(series, "weak", name, f"{settings} {overrides}", seed)
+    for seed in SEEDS["weak"]:
+        for name, overrides in rate.items():
+            yield Run("rate", "weak", name, f"experiment=credit report=false {overrides}", seed)
 
 
 def finished(folder: Path) -> bool:
@@ -220,96 +208,6 @@ def all_rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines.splitlines()]
 
 
-NORMALIZER = 50
-"""Tokens that a price is for."""
-SHORTEST = 33
-"""Tokens of an episode that says only what its task needs."""
-
-
-def rows_of(series: str) -> list[dict[str, Any]]:
-    """Return the rows of a series."""
-    lines = (HERE / "runs.jsonl").read_text("utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row["series"] == series]
-
-
-def theory(pass_rate: float, power: float, tokens: float, price: np.ndarray) -> np.ndarray:
-    """Return the pass rate at which training comes to rest (docs/word_economics.md).
-
-    Args:
-        pass_rate: pass rate of the team that speaks; a silent team solves nothing.
-        power: power of the pass rate.
-        tokens: tokens of an episode.
-        price: (prices,) reward units for `NORMALIZER` tokens.
-
-    Returns:
-        (prices,) the pass rate q up to which d > q ** power c, where d is `pass_rate` and c the
-        cost of an episode.
-    """
-    worth = pass_rate * NORMALIZER / (tokens * price)
-    if power == 0:
-        return np.where(worth > 1, pass_rate, 0)
-    return np.minimum(pass_rate, worth ** (1 / power))
-
-
-def theory_and_training(*panels: Axes) -> None:
-    """Draw the pass rate after training at each price, over the band that theory predicts."""
-    rows = rows_of("prices")
-    prices = np.geomspace(0.4, 10, 400)
-    starts = dict.fromkeys(row["start"] for row in rows)
-    for axes, start in zip(panels, starts, strict=True):
-        own = [row for row in rows if row["start"] == start]
-        before = own[0]["before"]
-        for power, color, (_, mark) in zip((0, 1, 2), PALETTE, marks(3), strict=False):
-            longest, shortest = (
-                theory(before["accuracy"], power, tokens, prices)
-                for tokens in (before["tokens_said"], SHORTEST)
-            )
-            axes.fill_between(prices, longest, shortest, color=color, alpha=0.18, linewidth=0)
-            points: dict[float, list[float]] = {}
-            for row in own:
-                name = row["name"].removeprefix(f"power {power}, price ")
-                if name != row["name"] and "," not in name:
-                    points.setdefault(float(name), []).append(row["after"]["accuracy"])
-            places = sorted(points)
-            middle = np.array([fmean(points[place]) for place in places])
-            spread = [
-                (middle[i] - min(points[x]), max(points[x]) - middle[i])
-                for i, x in enumerate(places)
-            ]
-            # Neighbors do not hide each other.
-            shifted = [place * (0.96, 1, 1.04)[power] for place in places]
-            axes.errorbar(
-                shifted,
-                middle,
-                np.transpose(spread),
-                color=color,
-                fmt=mark,
-                markersize=5,
-                linewidth=1.2,
-                label=f"power {power}",
-            )
-        axes.axhline(before["accuracy"], color=GREY, linewidth=1, linestyle=":")
-        axes.set_xscale("log", base=2)
-        axes.set(
-            xticks=[0.5, 1, 2, 4, 8],
-            xticklabels=["0.5", "1", "2", "4", "8"],
-            ylim=(-0.03, 1.05),
-            xlabel="price of 50 tokens",
-            title=f"{start} start",
-        )
-        axes.minorticks_off()
-        in_percent(axes.yaxis)
-    panels[0].set_ylabel("tasks solved after training")
-    panels[0].legend(loc="upper right")
-
-
-def picture() -> None:
-    """Draw theory and training side by side."""
-    target = HERE.parents[1] / "pictures" / "price_theory.png"
-    starts = {row["start"] for row in rows_of("prices")}
-    target.write_bytes(draw(4.5 * len(starts) + 1, 3.6, len(starts), theory_and_training))
-
-
 def interval(values: Sequence[float], percent: bool) -> str:
     """Write the mean over seeds with its 95 % t-interval, cut to the possible range."""
     scale, unit = (100.0, " %") if percent else (1.0, "")
@@ -330,8 +228,6 @@ def main() -> None:
         collect(Path(rest[0]).absolute())
     elif action == "tables":
         tables()
-    elif action == "picture":
-        picture()
     else:
         sys.exit(__doc__)
 

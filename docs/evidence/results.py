@@ -52,7 +52,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": partial(ledger, former=False),
     "former": partial(ledger, former=True),
     "needed": needed,
-    "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval"),
+    "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval", "mbpp"),
     "gsm8k": partial(
         trained,
         "gsm8k_level1/default_start_evaluation",
