@@ -115,8 +115,11 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ),
         STAND_IN: Recipe(11),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
-        "cups": Recipe(8, {**_WORLD, "train.steps": 800}),
-        "hops": Recipe(15, {**_WORLD, "train.steps": 1600}),
+        # Members learn to follow one after the other, so the answer comes last.
+        "cups": Recipe(15, {**_WORLD, "train.steps": 1600}, target=0.95),
+        "hops": Recipe(
+            15, {**_WORLD, "train.steps": 2400, f"{_TEACHER}.silent_uninformed": 0.6}, target=0.9
+        ),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(
             4,
