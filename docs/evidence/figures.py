@@ -306,14 +306,17 @@ LABELS = {
     **{f"price {price}": f"a word costs {price / 2:g}" for price in (0.6, 0.2, 0.08, 0.016)},
     "price 0.016, no balance": "the same, silence is not balanced",
     "price 0.016, expected": "the same, paid by the answer's probability",
+    "price 0.016, after price 0": "the same, from the teams of price 0",
 }
 """Name of a run -> its label."""
 
 
 def alike(values: Sequence[float], unit: str = "") -> str:
-    """Return the mean of seeds with its t-interval, or what all of them agree on."""
+    """Return the mean of seeds with its t-interval, what all agree on, or both of two."""
     if max(values) - min(values) < 0.005:
         return f"{fmean(values):.2f}{unit}"
+    if len(values) < 3:
+        return ", ".join(f"{value:.2f}" for value in values) + unit
     return number(over_seeds(values), 2).replace(" [", f"{unit} [")
 
 

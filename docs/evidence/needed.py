@@ -31,9 +31,13 @@ PICTURE = Path(__file__).parents[1] / "pictures" / "needed_jury.png"
 SEEDS = range(5)
 PRICES = (0.6, 0.2, 0.08, 0.016)
 """Prices of two words, one between each two steps of the theory, and one above all."""
-WHY = {"no balance": "learner.balance_silence=false", "expected": "env.paid=expected"}
-"""Name of a change at the lowest price -> its override."""
 USUAL = "env=jury threads=1 report=false"
+WHY = {
+    "no balance": "learner.balance_silence=false",
+    "expected": "env.paid=expected",
+    "after price 0": "agent.model=<root>/free/jury/price_0/{seed} {sizes}",
+}
+"""Name of a change at the lowest price -> its overrides."""
 ALONE = "env.team={solver:1} env.looks=3"
 SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optimizer.lr=2e-4"
 """What the shipped start takes by itself."""
@@ -57,6 +61,7 @@ def runs() -> Iterator[Run]:
             yield Run("demand", "jury", f"price {price}", settings, seed)
             if price == min(PRICES):
                 for name, change in WHY.items():
+                    change = change.format(seed=seed, sizes=SIZES)
                     yield Run("why", "jury", f"price {price}, {name}", f"{settings} {change}", seed)
 
 

@@ -133,7 +133,8 @@ def train(
 
     def train_run(run: Run) -> None:
         begin = f"agent.model={root / run.start / 'policy'}" if run.start in starts else ""
-        call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
+        overrides = run.overrides.replace("<root>", str(root))
+        call(f"train {overrides} {begin} seed={run.seed}", root / run.folder)
 
     selected = [
         run
