@@ -176,15 +176,16 @@ def reached(*panels: Axes) -> None:
     edges = [0.5, *(price for price, _ in steps[1:]), 0.0005]
     for (_, plan), high, low in zip(steps, edges, edges[1:], strict=False):
         demand_panel.plot([low, high], [plan.words, plan.words], color=GREY, linewidth=2)
-    for row in rows:
-        if row["series"] == "demand":
-            demand_panel.scatter(
-                word_price(row["overrides"]),
-                row["after"]["tokens_said"],
-                color=PALETTE[0],
-                s=18,
-                zorder=3,
-            )
+    demand_panel.plot([], [], color=GREY, linewidth=2, label="best rule")
+    own = [row for row in rows if row["series"] == "demand"]
+    prices = [word_price(row["overrides"]) for row in own]
+    for values, style in (
+        ([row["ascent"]["words"] for row in own], {"facecolors": "none", "s": 60}),
+        ([row["after"]["tokens_said"] for row in own], {"facecolors": PALETTE[0], "s": 18}),
+    ):
+        label = "trained" if style["s"] == 18 else "exact slope"
+        demand_panel.scatter(prices, values, edgecolors=PALETTE[0], zorder=3, label=label, **style)
+    demand_panel.legend(loc="upper right", fontsize=7)
     demand_panel.set(xscale="log", xlabel="price of a word", ylabel="words of an episode")
     places = (0.001, 0.01, 0.1)
     demand_panel.set(xticks=places, xticklabels=[f"{place:g}" for place in places])
