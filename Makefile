@@ -122,6 +122,9 @@ evidence-price: .venv/installed  ## what a price does on nine starts, under ever
 	$(BIN)/python docs/evidence/price.py run outputs/price
 	$(BIN)/python docs/evidence/price.py collect outputs/price
 	$(BIN)/python docs/evidence/price.py tables
+evidence-fidelity: .venv/installed  ## rank messages of jury by each credit beside their exact values (docs/results/fidelity.md)
+	$(BIN)/python docs/evidence/exact_fidelity.py
+
 evidence-needed: .venv/installed  ## worlds in which a team is needed, beside the best known team (docs/environments/jury.md)
 	$(BIN)/python docs/evidence/needed.py run outputs/needed
 	$(BIN)/python docs/evidence/needed.py collect outputs/needed

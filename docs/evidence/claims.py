@@ -19,7 +19,6 @@ from values import (
     elected,
     entries,
     exactly,
-    faithful,
     gates,
     hindsight,
     linked,
@@ -183,7 +182,7 @@ CLAIMS: Sequence[Claim] = (
         "Against an exact truth every credit in reward units needs 512 to 1,024 plays to rank "
         "messages rightly; in standard deviations of a group it never does once words cost "
         "something ([fidelity](fidelity.md))",
-        "`python docs/evidence/exact_fidelity.py`",
+        "`make evidence-fidelity`",
         [],
         "the number of plays",
         exactly,
@@ -260,16 +259,6 @@ CLAIMS: Sequence[Claim] = (
         "all seeds share one start",
         OWN_GROUP,
         "22663c70",
-    ),
-    Claim(
-        "At an equal number of plays, no credit ranks replies clearly better than another "
-        "([fidelity](fidelity.md))",
-        "`make evidence-fidelity`",
-        ["fidelity/sampled"],
-        "0",
-        partial(faithful, "own", "team", "group", "silence", "shapley", "c3"),
-        "one policy, 40 contexts; nothing was trained",
-        "each credit, 0.06, always; nothing is trained",
     ),
     Claim(
         "With credit by rank a team says more than by default, and no gain in accuracy is seen"

@@ -192,13 +192,6 @@ evidence-coop-first: .venv/installed smollm2  ## the first teams of two that wri
 	    hydra.run.dir=$(COOP)/first/$$seed || exit 1; \
 	done
 
-# What docs/results/fidelity.md reports.
-evidence-fidelity: .venv/installed  ## rank replies by each credit at an equal budget (docs/results/fidelity.md)
-	for greedy in false true; do \
-	  $(BIN)/laconic evaluate evaluation.tasks=200 evaluation.fidelity=40 evaluation.greedy=$$greedy seed=0 threads=1 resume=true \
-	    hydra.run.dir=$(EVIDENCE)/fidelity/greedy_$$greedy || exit 1; \
-	done
-
 # Credit by rank beside the default.
 evidence-rank: SEEDS := 0 1 2
 evidence-rank: .venv/installed  ## train by own credit and by rank (docs/credit.md)

@@ -365,31 +365,6 @@ def plain(metric: str, mean: float) -> str:
     return f"{mean:.{2 if metric == 'reward' else 1}f}"
 
 
-CREDITS = ("own", "team", "group", "silence", "shapley", "c3", "value")
-
-
-def fidelity() -> list[Cells]:
-    """Return the fidelity of each credit, in a team that samples and in one that is greedy."""
-    sampled, greedy = (by_measure(f"fidelity/{team}") for team in ("sampled", "greedy"))
-    lines = [["credit", "samples", "measurements", "variance of one", "greedy, exact"]]
-    for credit in CREDITS:
-        row, exact = sampled[f"fidelity/{credit}"], greedy.get(f"fidelity/{credit}")
-        counts = (
-            [f"{row['measurements']:.1f}", f"{row['variance']:.3f}"] if credit != "value" else []
-        )
-        cells = [number(row, 2), *(counts or ["", ""]), number(exact, 2) if exact else ""]
-        lines.append([f"`{credit}`", *cells])
-    return lines
-
-
-def by_measure(name: str) -> dict[str, dict[str, float]]:
-    """Return the rows of a table of fidelities by their measure, without empty cells."""
-    return {
-        row["measure"]: {key: float(row[key]) for key in list(row)[1:] if row[key]}
-        for row in table(name)
-    }
-
-
 def exact_fidelity() -> list[Cells]:
     """Return how many plays each credit needs to rank the messages of jury rightly."""
     rows = table("exact_fidelity")

@@ -14,7 +14,6 @@ from figures import (
     controls,
     each_from_its_start,
     exact_fidelity,
-    fidelity,
     needed,
     ruled,
     scored,
@@ -66,7 +65,6 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     ),
     "controls": partial(controls, COMPARED, FORMS),
     "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
-    "fidelity": fidelity,
     "exact_fidelity": exact_fidelity,
     "one_rate_credits": partial(
         short,

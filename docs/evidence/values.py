@@ -8,7 +8,6 @@ from statistics import fmean, median
 import numpy as np
 from figures import (
     USUAL,
-    by_measure,
     change_over,
     compared,
     exact_fidelity,
@@ -269,12 +268,6 @@ def channel() -> str:
         words = over_seeds([float(row["tokens_said"]) for row in group])
         parts.append(f"{LOSSES[lose, mark]}: {percent(solved)} in {number(words)} tokens")
     return "; ".join(parts)
-
-
-def faithful(*credits: str) -> str:
-    """Return the fidelity of some credits in a team that samples."""
-    rows = by_measure("fidelity/sampled")
-    return "; ".join(f"{name}: {number(rows[f'fidelity/{name}'], 2)}" for name in credits)
 
 
 def exactly() -> str:
