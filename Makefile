@@ -154,13 +154,6 @@ include docs/evidence/evidence.mk
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
 
-# It goes on where it was stopped.
-CLAIM := outputs/claim
-evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test (15 trainings)
-	$(BIN)/laconic train -m experiment=demand seed=0,1,2 env.reward.price=0.5,1,2,3,4 env.reward.normalizer=50 \
-	  resume=true hydra.sweep.dir=$(CLAIM) 'hydra.sweep.subdir=$${hydra:job.override_dirname}'
-	$(BIN)/laconic demand threads=1 runs=$(CLAIM)
-
 # Trains the quickstart's team and numeric ones, in the environments of two judges, and probes what silence said.
 CHANNEL := outputs/channel
 evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (27 trainings)

@@ -10,12 +10,10 @@ from rows import seeds
 from values import (
     addressed,
     beside_free,
-    by_rank,
     change_of_each,
     channel,
     commons,
     crossed,
-    demanded,
     elected,
     entries,
     exactly,
@@ -30,7 +28,6 @@ from values import (
     scores,
     short,
     spread,
-    three_minutes,
     voted,
 )
 
@@ -60,7 +57,6 @@ class Claim:
 LEVELS = "gsm8k_harder/"
 PROGRAMS = "coop_humaneval/best_{}"
 LEVEL_1 = "gsm8k_level1/default_{}"
-PRICED = ("gsm8k", "math", "mbpp", "sports", "strategyqa", "humaneval", "checkmate", "signal")
 NOW = "own, 0.12 for 12 tokens, by pass rate of earlier updates, squared"
 FREE = "no price"
 UNTRAINED = "none; nothing is trained"
@@ -103,17 +99,6 @@ CLAIMS: Sequence[Claim] = (
         "one world, two colors, a start that is silent by its eyes",
         FREE,
         "861f7ff4",
-    ),
-    Claim(
-        "Three minutes of training bring eight shipped policies to 0.37 to 0.66 of their tokens; "
-        "in `humaneval`, `mbpp` and `signal` informed helpers fall silent ([starts](../starts.md))",
-        "`make evidence-three-minutes`",
-        [],
-        "1 to 3",
-        partial(three_minutes, *PRICED),
-        "generated tasks; wide intervals on `humaneval` and `signal`",
-        f"own, 0.06 or 0.02, {GROUP}",
-        "4cf57b59, b39e4b28, b1941621",
     ),
     Claim(
         "At one price for every token, five seeds cannot tell the accuracy of credits apart, and "
@@ -219,16 +204,6 @@ CLAIMS: Sequence[Claim] = (
         "13c524b2",
     ),
     Claim(
-        "Above the choke price of its start no trained team falls silent ([demand](../demand.md))",
-        "`make evidence-demand`",
-        [],
-        "0 to 2",
-        demanded,
-        "0.7 M parameters",
-        f"own, price / 50, {GROUP}",
-        "f8f21956",
-    ),
-    Claim(
         "Over a lossy channel a team keeps talking at the former default, and solves what can be "
         "solved ([channel](../channel.md))",
         "`make evidence-channel`",
@@ -259,16 +234,6 @@ CLAIMS: Sequence[Claim] = (
         "all seeds share one start",
         OWN_GROUP,
         "22663c70",
-    ),
-    Claim(
-        "With credit by rank a team says more than by default, and no gain in accuracy is seen"
-        " ([credit](../credit.md))",
-        "`make evidence-rank`",
-        ["rank/runs"],
-        "0 to 2",
-        by_rank,
-        "20 updates of 8 tasks, 200 evaluation tasks, one start",
-        EACH_GROUP,
     ),
     Claim(
         "Trained under a price, a team passes an error on in fewer tokens; no drop in adopters is "

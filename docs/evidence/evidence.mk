@@ -192,14 +192,6 @@ evidence-coop-first: .venv/installed smollm2  ## the first teams of two that wri
 	    hydra.run.dir=$(COOP)/first/$$seed || exit 1; \
 	done
 
-# Credit by rank beside the default.
-evidence-rank: SEEDS := 0 1 2
-evidence-rank: .venv/installed  ## train by own credit and by rank (docs/credit.md)
-	for seed in $(SEEDS); do for credit in own rank; do \
-	  $(BIN)/laconic train experiment=credit learner.credit=$$credit train.steps=20 train.evaluate_every=null seed=$$seed report=false \
-	    logger=none resume=true hydra.run.dir=$(EVIDENCE)/rank/$${credit}_$$seed || exit 1; \
-	done; done
-
 # Scripted teams plan on grids of two sizes.
 SCHEMES := $(EVIDENCE)/boxnet
 evidence-boxnet: .venv/installed  ## scripted teams plan by four schemes (docs/environments/boxnet.md)

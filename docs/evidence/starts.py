@@ -93,9 +93,8 @@ def _reached(name: str) -> str:
 
 def three_minutes() -> list[Cells]:
     """Return one row per environment: how three minutes of training changed it, over seeds."""
-    heads = ["environment", "updates", "measure", "figure", "change"]
-    heads.append("spoke with something useful")
-    rows = [[*heads, "of the start's tokens", "sampled, first to last updates"]]
+    heads = ["environment", "updates", "measure", "figure", "change", "of the start's tokens"]
+    rows = [[*heads, "sampled, first to last updates"]]
     for name, recipe in RECIPES.items():
         runs = [row for row in _rows("three_minutes") if row["environment"] == name]
         if not runs:
@@ -124,7 +123,6 @@ def three_minutes() -> list[Cells]:
                 recipe.metric,
                 " to ".join(figure(recipe.metric, fmean(values)) for values in (before, after)),
                 change,
-                _spoken(runs),
                 kept,
                 _sampled(runs, recipe.metric),
             ]
@@ -135,14 +133,6 @@ def three_minutes() -> list[Cells]:
 def spread(counts: Sequence[int]) -> str:
     """Return the least and the greatest count, or the count that all share."""
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-
-
-def _spoken(runs: Sequence[Row]) -> str:
-    """Return how often informed agents speak, each seed by itself: a mean hides one that fell."""
-    if "spoke_if_informed" not in runs[0]["after"]:
-        return ""
-    before, after = ([run[when]["spoke_if_informed"]["mean"] for run in runs] for when in _WHEN)
-    return f"{100 * fmean(before):.0f} to {', '.join(f'{100 * each:.0f}' for each in after)} %"
 
 
 def _sampled(runs: Sequence[Row], metric: str) -> str:
@@ -218,21 +208,14 @@ def render(page: str) -> str:
     return (
         f"{page.partition(MARK)[0]}{MARK}\n{markdown(recipes())}\n"
         "## Three minutes of training\n\n"
-        "`make evidence-three-minutes` trains each policy with `train.minutes=3`, here on one core"
-        " each. Means over seeds 1 to 3 with 95 % t-intervals over seeds, same tasks."
-        " Speech of informed agents is given for each seed, because a mean hides one that falls"
-        " silent. *Sampled* are the training episodes of the first and the last five updates."
-        " Prices followed a [former rule](results/index.md#former-economies).\n\n"
+        "`make evidence-three-minutes` trains the pairs of authors, which pay no price, with"
+        " `train.minutes=3` on one core each. Means over seeds 1 to 3 with 95 % t-intervals over"
+        " seeds, same tasks. *Sampled* are the training episodes of the first and the last five"
+        " updates. [Quickstart](results/quickstart.md) has policies that pay a price, in about the"
+        " same time.\n\n"
         f"{markdown(three_minutes())}\n"
-        "- **Informed helpers fall silent** in `humaneval`, `mbpp` and one seed of `signal`.\n"
-        "- **With a price.** `gsm8k`, `humaneval`, `math`, `mbpp`, `sports` and `strategyqa` say"
-        " about half as much, and no interval of their change in accuracy lies below 0."
-        " `checkmate` saves a third. `signal` loses 3, 3 and 20 points. Teams of `commons` stop"
-        " talking, and survive.\n"
-        "- **Without one.** Sampled episodes of the pairs earn more. Warm starts are far better"
-        " greedy than sampled, and their greedy replies gain, stay or lose.\n\n"
-        "Where a guess often passes (`signal`, `sports`, `strategyqa`) the price was 1 for 50"
-        " tokens, elsewhere 3. Today [luck](prices.md) is taken off.\n\n"
+        "Sampled episodes earn more. Warm starts are far better greedy than sampled, and their"
+        " greedy replies gain, stay or lose.\n\n"
         "## One policy for all, or one each\n\n"
         "`python docs/evidence/one_policy.py signal tldr checkmate minutes=12` trains one model on"
         " three environments in turns, or three small ones for a third of its time each. One seed,"

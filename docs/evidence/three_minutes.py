@@ -1,9 +1,9 @@
-"""Trains each shipped policy for three minutes, three seeds: make evidence-three-minutes.
+"""Trains shipped policies for three minutes, three seeds: make evidence-three-minutes.
 
-    three_minutes.py [environment ...] [price=<price>]
+    three_minutes.py [environment ...]
 
-One row per run goes to `starts/three_minutes.jsonl`, at another price than the default to
-`starts/three_minutes_price_<price>.jsonl`. Runs that have a row are not repeated; a run
+One row per run goes to `starts/three_minutes.jsonl`; without a name, those of environments that
+charge nothing. Runs that have a row are not repeated; a run
 that was stopped starts again, because its time is what is measured.
 """
 
@@ -22,21 +22,22 @@ from rows import HERE
 
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.folder import read_rows
-from laconic.learners.agents.recipes import RECIPES, shipped
+from laconic.learners.agents.recipes import RECIPES
 
 FOLDER = Path("outputs/three_minutes")
 SEEDS = (1, 2, 3)
+FREE = ("arxiv", "coop_humaneval", "coop_mbpp", "tldr")
+"""Environments that charge nothing; `price.py` has the others."""
 SAMPLED_UPDATES = 5
 """Updates at either end of a training over which its episodes are averaged."""
 
 
-def train(name: str, seed: int, price: str) -> dict[str, object]:
-    """Train one policy for three minutes, at a price unless it is empty, and return its row."""
-    folder = FOLDER / price / name / str(seed)
+def train(name: str, seed: int) -> dict[str, object]:
+    """Train one policy for three minutes, and return its row."""
+    folder = FOLDER / name / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     settings = [f"env={name}", "train.minutes=3", f"seed={seed}", f"hydra.run.dir={folder}"]
-    settings += [f"env.reward.price={price}", "env.reward.normalizer=50"] if price else []
     subprocess.run([sys.executable, "-m", "laconic", "train", *settings], check=True)
     seconds = time.monotonic() - began
     before, *_, after = read_rows(folder / "evaluations.jsonl")
@@ -65,20 +66,18 @@ def sampled(folder: Path, metric: str) -> tuple[float, float]:
     return fmean(values[:count]), fmean(values[-count:])
 
 
-def main(words: Sequence[str]) -> None:
-    """Run the seeds of some environments that have no row; all shipped ones if none is named."""
-    price = next((word.partition("=")[2] for word in words if word.startswith("price=")), "")
-    names = [word for word in words if "=" not in word]
-    target = HERE / "starts" / f"three_minutes{price and f'_price_{price}'}.jsonl"
+def main(names: Sequence[str]) -> None:
+    """Run the seeds of some environments that have no row."""
+    target = HERE / "starts" / "three_minutes.jsonl"
     target.parent.mkdir(exist_ok=True)
     lines = target.read_text("utf-8").splitlines() if target.exists() else []
     done = {(row["environment"], row["seed"]) for row in map(json.loads, lines)}
-    chosen = names or [name for name in RECIPES if shipped(name)]
+    chosen = names or FREE
     for seed in SEEDS:
         for name in chosen:
             if (name, seed) in done:
                 continue
-            row = train(name, seed, price)
+            row = train(name, seed)
             with target.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 

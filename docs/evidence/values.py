@@ -223,35 +223,6 @@ def hindsight(run: str) -> str:
     )
 
 
-def three_minutes(*names: str) -> str:
-    """Return the change in accuracy and the share of tokens after three minutes of training."""
-    rows, parts = read("starts/three_minutes"), []
-    steps: set[int] = set()
-    for name in names:
-        runs = [row for row in rows if row["environment"] == name]
-        steps.update(run["updates"] for run in runs)
-        accuracy, tokens = (
-            [(run["before"][key]["mean"], run["after"][key]["mean"]) for run in runs]
-            for key in ("accuracy", "tokens_said")
-        )
-        more = points([100 * (last - first) for first, last in accuracy])
-        kept = fmean(last / first for first, last in tokens)
-        parts.append(f"{name}: {more} points in {kept:.2f}")
-    return "; ".join([*parts, f"{min(steps)} to {max(steps)} updates"])
-
-
-def demanded() -> str:
-    """Return tokens at each price and how many teams fell silent."""
-    rows = table("demand/runs")
-    parts = []
-    for price in ("0.5", "1", "2", "3", "4"):
-        group = [row for row in rows if float(row["price"]) == float(price)]
-        tokens = number(over_seeds([float(row["tokens_said"]) for row in group]))
-        silent = sum(row["collapsed"] == "True" for row in group)
-        parts.append(f"price {price}: {tokens} tokens, {silent} of {len(group)} silent")
-    return "; ".join(parts)
-
-
 def channel() -> str:
     """Return what teams solve at a loss of 0.3, by the channel that they were trained over."""
     parts = []
@@ -274,24 +245,6 @@ def exactly() -> str:
     """Return how many plays credits need in jury."""
     head, *rows = exact_fidelity()
     return "; ".join(f"{row[0]}: {row[1]} at price 0, {row[2]} at 0.06 a word" for row in rows)
-
-
-def by_rank() -> str:
-    """Return what short trainings by own credit and by rank reach, means over seeds."""
-    rows = read("rank/runs")
-    after = {kind: [r["after"] for r in rows if r["credit"] == kind] for kind in ("own", "rank")}
-    start = rows[0]["before"]
-    parts = [f"start: {plain(USUAL[0], start[USUAL[0]])} in {start[USUAL[1]]:.1f} tokens"]
-    for kind, group in after.items():
-        solved, words, silent = (
-            over_seeds([row[name] for row in group]) for name in (*USUAL[:2], "silence_rate")
-        )
-        figures = f"{percent(solved)} in {number(words)} tokens, silent {percent(silent)}"
-        parts.append(f"{kind}: {figures}")
-    pairs = list(zip(*after.values(), strict=True))
-    more = [rank[USUAL[1]] - own[USUAL[1]] for own, rank in pairs]
-    change = points([100 * (rank[USUAL[0]] - own[USUAL[0]]) for own, rank in pairs])
-    return "; ".join([*parts, f"difference: {change} points, {number(over_seeds(more))} tokens"])
 
 
 def voted() -> str:
