@@ -48,7 +48,6 @@ TAKEN = (
     *(f"env.{name}" for name in ("rows", "columns", "steps", "view", "planning", "discussion")),
     *(f"env.{name}" for name in ("order", "game", "length", "chat", "threshold", "growth")),
     *(f"env.{name}" for name in ("colors", "looks", "told", "paid")),
-    *(f"env.{name}" for name in ("names", "pages", "deadline", "cups")),
     # The team, without its servers. Code that comes with a model is never run.
     *("agent.model", "agent.revision", "agent.lora.base", "env.expert.model"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),

@@ -67,17 +67,6 @@ def _longest(message: int) -> dict[str, int]:
     return {MAX_REPLY_TOKENS: message + 1}
 
 
-_WORLD = {
-    **_longest(8),
-    "agent.model_config.vocabulary": 400,
-    "agent.model_config.positions": 320,
-    "agent.model_config.hidden": 64,
-    "agent.model_config.layers": 3,
-    "agent.model_config.heads": 2,
-    "agent.model_config.intermediate": 128,
-}
-"""Worlds with short texts and a word a message."""
-
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
         "arxiv": Recipe(
@@ -115,20 +104,18 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ),
         STAND_IN: Recipe(11),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
-        # Members learn to follow one after the other, so the answer comes last.
-        "cups": Recipe(15, {**_WORLD, "train.steps": 1600}, target=0.95),
-        "hops": Recipe(
-            15, {**_WORLD, "train.steps": 2400, f"{_TEACHER}.silent_uninformed": 0.6}, target=0.9
-        ),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(
             4,
             {
-                **_WORLD,
+                **_longest(8),
                 "train.steps": 400,
                 "agent.model_config.vocabulary": 320,
                 "agent.model_config.positions": 256,
+                "agent.model_config.hidden": 64,
                 "agent.model_config.layers": 2,
+                "agent.model_config.heads": 2,
+                "agent.model_config.intermediate": 128,
             },
             {
                 "evaluation.tasks": None,

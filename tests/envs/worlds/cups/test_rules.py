@@ -62,7 +62,7 @@ def test_the_last_agent_ends_the_game_by_its_answer(answer: str, gain: float) ->
 
 
 def test_silence_ends_nothing_before_the_deadline() -> None:
-    env = envs.make("cups", tasks=1, deadline=6)
+    env = envs.make(Cups, tasks=1, deadline=6)
     env.reset(seed=0)
     for _ in range(5):
         env.step({})
@@ -93,7 +93,7 @@ def test_parts_and_beginnings_are_uniform() -> None:
 )
 def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> None:
     with pytest.raises(SettingError, match=match):
-        envs.make("cups", tasks=1, **settings)
+        envs.make(Cups, tasks=1, **settings)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
 )
 def test_the_best_reward_is_that_of_the_theory(settings: dict, best: float | None) -> None:
     expected = None if best is None else pytest.approx(best)
-    assert envs.make("cups", tasks=1, **settings).best_reward == expected
+    assert envs.make(Cups, tasks=1, **settings).best_reward == expected
 
 
 def test_the_environment_keeps_the_contract() -> None:
-    check_env(lambda: envs.make("cups", tasks=20))
-    check_env(lambda: envs.make("cups", tasks=20, team={"member": 1}, pages=4))
+    check_env(lambda: envs.make(Cups, tasks=20))
+    check_env(lambda: envs.make(Cups, tasks=20, team={"member": 1}, pages=4))

@@ -21,7 +21,7 @@ COUNT = 400
 
 def figures(script: str, **settings) -> dict[str, float]:
     environments = [
-        envs.make("cups", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+        envs.make(Cups, free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
     ]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
