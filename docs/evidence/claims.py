@@ -173,7 +173,7 @@ CLAIMS: Sequence[Claim] = (
         exactly,
         "one world, one team, nothing is trained; 600 measurements each",
         UNTRAINED,
-        "ee2a8b9c",
+        "d07899b5",
     ),
     Claim(
         "MAGRPO improves sampled programs of two authors ([two authors](two_authors.md))",
