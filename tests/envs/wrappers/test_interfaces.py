@@ -9,6 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.wrappers import Teammate
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
 from laconic.envs.wrappers.interfaces import Oracle, SingleAgent, silent, turn_based
 
@@ -42,7 +43,7 @@ def test_silent_teammates_are_the_default(make_signal: Any) -> None:
 
 def test_every_teammate_may_have_its_own_policy(make_signal: Any) -> None:
     team = make_signal()
-    policies = {
+    policies: dict[str, Teammate] = {
         "helper_0": silent,
         "helper_1": lambda agent, observation, info: f"{agent} in round {info['round']}",
         "helper_2": lambda agent, observation, info: str(observation["tokens_left"][0]),

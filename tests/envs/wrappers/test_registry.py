@@ -18,7 +18,7 @@ from laconic.envs.wrappers import registry
 def test_every_environment_is_registered_for_both_interfaces(name):
     for kind in ("parallel", "aec"):
         spec = pettingzoo.spec(kind, registry.identifier(name))
-        assert (spec.namespace, spec.name) == ("laconic", name)
+        assert (spec.namespace, spec.name) == (registry.NAMESPACE, name) == ("laconic", name)
         assert f"{name}_v{spec.version}" == envs.make(name, free=True, tasks=1).metadata["name"]
 
 

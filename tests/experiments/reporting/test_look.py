@@ -15,9 +15,11 @@ from matplotlib.image import imread
 from PIL import Image
 
 from laconic.experiments.reporting.look import (
+    INK,
     PALETTE,
     against_tokens,
     draw,
+    in_percent,
     mark,
     marks,
     placeholder,
@@ -28,6 +30,12 @@ from laconic.learners.metrics import Interval
 @pytest.fixture
 def axes() -> Axes:
     return Figure().subplots()
+
+
+def test_a_fraction_is_shown_in_percent_and_ink_is_the_last_of_the_palette(axes: Axes) -> None:
+    in_percent(axes.yaxis)
+    assert axes.yaxis.get_major_formatter()(0.5) == "50 %"
+    assert PALETTE[-1] == INK
 
 
 def test_the_first_49_marks_differ() -> None:

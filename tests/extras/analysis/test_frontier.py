@@ -11,6 +11,7 @@ from laconic import envs
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.task import Task
 from laconic.extras.analysis.frontier import (
+    Floors,
     Frontier,
     coded,
     enumerated,
@@ -109,6 +110,7 @@ def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
     share = guessed(tuple(env.tasks.values()))
     corners = ((0.0, 0.0), (share, share), (2 - share, 1.0))
     np.testing.assert_allclose(floors(env)["coded"].corners, corners)
+    assert Floors().begin(env)["floors"]["coded"] == floors(env)["coded"].corners
     # On 400 tasks a colour of ten things comes up more often than one time in four.
     assert 0.25 < share < 0.4
 

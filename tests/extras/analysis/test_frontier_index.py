@@ -3,9 +3,12 @@ from __future__ import annotations
 import math
 
 import pytest
+from omegaconf import OmegaConf
 
 from laconic import envs
-from laconic.extras.analysis.frontier import coded, index, laconic_index
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session.evaluation import EvaluationRun
+from laconic.extras.analysis.frontier import coded, index, laconic_index, measure_index
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 
@@ -51,3 +54,18 @@ def test_a_team_that_solves_nothing_has_none():
 def test_without_episodes_there_is_no_index():
     env = envs.make("signal", free=True, **SPLIT, split="evaluation", tasks=2)
     assert laconic_index([env], [Start(0, next(iter(env.tasks)))], []) == {}
+
+
+def test_the_first_sample_of_a_task_stands_for_it_and_other_layouts_have_no_index(tmp_path):
+    env = envs.make("signal", free=True, **SPLIT, split="evaluation", tasks=4)
+    once = [Start(seed, key) for seed, key in enumerate(env.tasks)]
+    starts = [start for start in once for _ in range(2)]
+    episodes = play([env], ScriptedTeam("oracle").policies(env), starts, seed=0)
+
+    def found(**settings):
+        cfg = OmegaConf.create({"evaluation": {"samples": 2}, **settings})
+        run = EvaluationRun(cfg, [env], {}, starts, RunFolder(tmp_path), episodes)
+        return measure_index(run).figures
+
+    assert found() == laconic_index([env], once, episodes)
+    assert found(entry={"layout": "single"}) == {}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from laconic.learners.engines.client import LaunchOptions
+from laconic.learners.engines.client import LaunchOptions, ServerClient
 from laconic.learners.engines.vllm import VLLM, VLLMClient
 from laconic.learners.errors import ServerError
 
@@ -14,7 +14,8 @@ OPTIONS = LaunchOptions("base", 8123, "float32", 20, 8, 1024)
 
 
 def test_the_command_has_everything_that_training_needs():
-    words = " ".join(VLLMClient().command(OPTIONS))
+    client: ServerClient = VLLMClient()
+    words = " ".join(client.command(OPTIONS))
     assert words.startswith("serve base --host 127.0.0.1 --port 8123 --dtype float32")
     assert "--logprobs-mode processed_logprobs" in words and "--max-model-len 1024" in words
     # vLLM takes rank 32, but not 20.

@@ -1,5 +1,6 @@
 """What a user measures after an evaluation, and of the entries of a comparison."""
 
+from laconic.experiments import PlayedEntry
 from laconic.experiments.session.evaluation import Findings
 from laconic.learners.metrics import Interval
 
@@ -14,6 +15,7 @@ class Longest:
         return {"agents": len(environment.possible_agents)}
 
     def __call__(self, evaluation):
+        assert not isinstance(evaluation, PlayedEntry) or evaluation.entry.name
         tokens = [turn.tokens_said for each in evaluation.episodes for turn in each.turns]
         most = float(max([self.at_least, *tokens]))
         return Findings(figures={"longest_message": Interval(most, most, most, len(tokens))})
