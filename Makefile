@@ -26,7 +26,10 @@ train: .venv/installed  ## train a small team on the CPU and write a report (2 t
 	$(BIN)/laconic train $(ARGS)
 
 # One process per core of a small machine: another one imports and starts everything once more.
-test: .venv/installed  ## run the default tests
+test: .venv/installed  ## run the quick tests, which start no process (two minutes on two cores)
+	$(BIN)/python -m pytest -q -n 2 -m quick
+
+test-all: .venv/installed  ## run programs, processes, the sandbox, extras and documents as well (20 minutes)
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
@@ -46,7 +49,7 @@ lint: .venv/installed  ## format check, lint, types
 	$(BIN)/mypy
 	$(BIN)/mypy docs/evidence
 
-check: lint test  ## format check, lint, types, default tests
+check: lint test  ## format check, lint, types, quick tests
 
 format: .venv/installed  ## format and mend what ruff can mend
 	$(BIN)/ruff format .
@@ -101,6 +104,9 @@ graders: .venv/installed  ## measure the graders on re-forms of real answers; wr
 mutants: .venv/installed  ## change 60 lines one at a time and list the changes that no test notices (2 hours at most)
 	$(BIN)/python tests/support/named_mutants.py
 	$(BIN)/python tests/support/mutation.py outputs/mutants
+
+measures: .venv/installed  ## print how large the project is and how hard to change
+	$(BIN)/python tests/support/measures.py
 
 # Its figures depend on the machine, so the file is made before a change and not kept.
 GOLDEN ?= outputs/golden.json

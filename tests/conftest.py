@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-pytest_plugins = ["runs"]
-"""Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
+pytest_plugins = ["runs", "tiers"]
+"""Programs that run, here or in processes of their own, and the marks of the quick tests."""
 
 # Before torch is imported, and for all processes of the tests: at their sizes threads cost more
 # than they save, and many times more where each worker of the tests has some on every core.

@@ -146,10 +146,13 @@ def test_one_package_that_is_found_twice_is_no_clash(monkeypatch):
     assert envs.names("own") == ("lake",)
 
 
-def test_metadata_names_the_environment_and_its_version():
-    for name in (*envs.names("benchmarks"), *envs.names("worlds")):
-        env = envs.make(name, free=True, tasks=1)
-        explained = getattr(env, "benchmark", None) or env.world
-        assert env.metadata["name"] == f"{name}_v{explained.version}"
+@pytest.mark.parametrize("name", (*envs.names("benchmarks"), *envs.names("worlds")))
+def test_metadata_names_the_environment_and_its_version(name):
+    env = envs.make(name, free=True, tasks=1)
+    explained = getattr(env, "benchmark", None) or env.world
+    assert env.metadata["name"] == f"{name}_v{explained.version}"
+
+
+def test_a_newer_version_is_named():
     newer = type("Newer", (type(BENCHMARK),), {"version": 2})()
     assert envs.make(newer, tasks=1).metadata["name"] == "signal_v2"

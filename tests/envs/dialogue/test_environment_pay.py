@@ -167,15 +167,17 @@ def test_metadata_says_how_the_task_pays(make_env):
     assert make_env().metadata["max_reward"] == 1.0
 
 
-def test_every_environment_says_what_its_task_pays_at_the_most():
-    most = {"tldr": 2.98, "arxiv": 2.98, "coop_humaneval": 4.0, "coop_mbpp": 4.0}
-    luck = {"signal": 0.25, "strategyqa": 0.5, "sports": 0.5, "jury": 0.5}
-    for name in envs.names():
-        metadata = envs.make(name, free=True, tasks=1).metadata
-        assert metadata["max_reward"] == most.get(name, 1.0), name
-        assert metadata["chance"] == luck.get(name, 0.0), name
-        assert metadata["reward"] == ("own" if name in ("commons", "matrix") else "common")
-        assert metadata["when"] == "always"
+MOST = {"tldr": 2.98, "arxiv": 2.98, "coop_humaneval": 4.0, "coop_mbpp": 4.0}
+LUCK = {"signal": 0.25, "strategyqa": 0.5, "sports": 0.5, "jury": 0.5}
+
+
+@pytest.mark.parametrize("name", envs.names())
+def test_every_environment_says_what_its_task_pays_at_the_most(name):
+    metadata = envs.make(name, free=True, tasks=1).metadata
+    assert metadata["max_reward"] == MOST.get(name, 1.0)
+    assert metadata["chance"] == LUCK.get(name, 0.0)
+    assert metadata["reward"] == ("own" if name in ("commons", "matrix") else "common")
+    assert metadata["when"] == "always"
 
 
 def test_the_rule_of_the_contract_holds_for_all_kinds_of_pay(make_env):
