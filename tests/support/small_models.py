@@ -134,7 +134,7 @@ class Sums(Benchmark):
         return f"A {role} adds up."
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_env() -> Callable[..., DialogueEnv]:
     """Makes an environment of `Sums`."""
 

@@ -51,7 +51,7 @@ def calls(policy: HFPolicy) -> list[int]:
     return rows
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gated(make_policy):
     """Make a policy of fixed weights with a gate in front of it."""
 
@@ -64,7 +64,7 @@ def gated(make_policy):
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def team_of(make_env):
     """Play episodes of the first tasks with one policy for all agents."""
 
@@ -84,20 +84,26 @@ def without_gate(episode):
 
 # A scripted gate
 
+MANY = {"count": 400, "greedy": True, "rounds": 1}
+
+
+@pytest.fixture(scope="module")
+def all_spoke(gated, team_of):
+    """Play many episodes in which every agent speaks."""
+    return team_of(gated(ALWAYS), **MANY)
+
 
 @pytest.mark.parametrize("rates", [(0.9, 0.2), (0.6, 0.6)])
 def test_a_script_with_rates_has_the_closed_forms_of_precision_recall_and_tokens(
-    gated, team_of, rates
+    gated, team_of, all_spoke, rates
 ):
     a, b = rates
     # Agents that answer are not known to be informed; all agents but one take part.
-    settings = {"count": 400, "greedy": True, "rounds": 1}
-    episodes = team_of(gated(ScriptedGate(a, b)), **settings)
-    full = team_of(gated(ALWAYS), **settings)
+    episodes = team_of(gated(ScriptedGate(a, b)), **MANY)
     pairs = [
         (turn, free)
-        for episode, all_spoke in zip(episodes, full, strict=True)
-        for turn, free in zip(episode.turns, all_spoke.turns, strict=True)
+        for episode, full in zip(episodes, all_spoke, strict=True)
+        for turn, free in zip(episode.turns, full.turns, strict=True)
     ]
     known = [pair for pair in pairs if pair[0].informed is not None]
     informed = sum(turn.informed for turn, _ in known)
