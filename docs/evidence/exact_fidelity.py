@@ -165,7 +165,11 @@ def _mean(values: Array, cost: Array, plays: int) -> float:
 
 
 def _again(
-    own: Array, rows: Array, said: Array, shape: tuple[int, ...], generator: np.random.Generator
+    own: Array,
+    rows: NDArray[np.int64],
+    said: Array,
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
 ) -> Array:
     """Return (plays, words) returns in the tasks of some plays, with others' messages anew."""
     color, eyes, seen, *_ = np.unravel_index(rows, shape)

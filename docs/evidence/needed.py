@@ -179,12 +179,13 @@ def reached(*panels: Axes) -> None:
     demand_panel.plot([], [], color=GREY, linewidth=2, label="best rule")
     own = [row for row in rows if row["series"] == "demand"]
     prices = [word_price(row["overrides"]) for row in own]
-    for values, style in (
-        ([row["ascent"]["words"] for row in own], {"facecolors": "none", "s": 60}),
-        ([row["after"]["tokens_said"] for row in own], {"facecolors": PALETTE[0], "s": 18}),
-    ):
-        label = "trained" if style["s"] == 18 else "exact slope"
-        demand_panel.scatter(prices, values, edgecolors=PALETTE[0], zorder=3, label=label, **style)
+    for end, place, size in (("exact slope", "ascent", 60), ("trained", "after", 18)):
+        name = "words" if place == "ascent" else "tokens_said"
+        words = [row[place][name] for row in own]
+        color = "none" if place == "ascent" else PALETTE[0]
+        demand_panel.scatter(
+            prices, words, s=size, facecolors=color, edgecolors=PALETTE[0], zorder=3, label=end
+        )
     demand_panel.legend(loc="upper right", fontsize=7)
     demand_panel.set(xscale="log", xlabel="price of a word", ylabel="words of an episode")
     places = (0.001, 0.01, 0.1)
