@@ -53,12 +53,16 @@ FOLDERS = (
     "envs/dialogue/test_channel.py",
     "envs/dialogue/test_roster_sparse.py",
     "envs/families/chess/test_shipped.py",
+    "envs/worlds/boxnet/test_grid.py",
+    "envs/worlds/boxnet/test_rules.py",
     "envs/worlds/cups/test_scripts.py",
     "envs/worlds/hops/test_scripts.py",
     "envs/worlds/jury/test_scripts.py",
+    "envs/worlds/test_environment.py",
     "experiments/statistics",
     "learners/algorithms/test_actor_critic.py",
     "learners/algorithms/test_collective.py",
+    "learners/algorithms/test_group_methods.py",
     "learners/rollout/collectors/test_edges.py",
 )
 """Folders and files, below `tests/`, whose tests are not quick."""
