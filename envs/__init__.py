@@ -19,9 +19,9 @@ from inspect import Parameter, isclass, signature
 from os import PathLike
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from laconic.envs.checks import check_names, choice, flag, number, whole
+from laconic.envs.checks import TRUSTED, Trust, check_names, choice, flag, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
@@ -53,6 +53,7 @@ __all__ = [
     "benchmark",
     "draw_different",
     "make",
+    "makers",
     "names",
     "register",
 ]
@@ -91,16 +92,23 @@ def declared_defaults(factory: Factory) -> dict[str, Any]:
     return dict(factory.defaults) if isclass(factory) and issubclass(factory, World) else {}
 
 
+def makers(factory: Factory) -> list[Callable[..., Any]]:
+    """Return the classes or functions that take the further settings of `make`."""
+    if isinstance(factory, Benchmark):
+        return [DialogueEnv]
+    return [WorldEnv, factory] if isclass(factory) and issubclass(factory, World) else [factory]
+
+
 def make(
     name: str | Benchmark | type[World[Any, Any]],
     *,
-    source: str | PathLike[str] = GENERATED,
+    source: Annotated[str | PathLike[str], Trust((GENERATED,))] = GENERATED,
     split: Split = "train",
     tasks: int | None = None,
     holdout: float | None = None,
     holdout_seed: int = 0,
     reader: Mapping[str, Any] | None = None,
-    generator: Mapping[str, Any] | None = None,
+    generator: Annotated[Mapping[str, Any] | None, TRUSTED] = None,
     max_rounds: int = 1000,
     free: bool = False,
     **settings: Any,
@@ -159,7 +167,7 @@ def make(
     count = tasks or _GENERATED_TASKS
     environment: Any
     if isinstance(factory, Benchmark):
-        settings = _checked(settings, declared, [DialogueEnv])
+        settings = _checked(settings, declared, makers(factory))
         _check_source("", source, holdout, reading)
         if source == GENERATED:
             chosen = _generate(factory, split, count, generating)
@@ -167,7 +175,7 @@ def make(
             chosen = _read(factory, str(source), split, holdout, holdout_seed, reading)[:tasks]
         environment = DialogueEnv(factory, chosen, **settings)
     elif isclass(factory) and issubclass(factory, World):
-        settings = _checked(settings, declared, [WorldEnv, factory])
+        settings = _checked(settings, declared, makers(factory))
         _check_source(factory.name, source, holdout, reading)
         own = {key: settings.pop(key) for key in signature(factory).parameters if key in settings}
         world = factory(**own)

@@ -1,21 +1,80 @@
-"""Checks of settings, names and tasks.
+"""Checks of settings, names and tasks, and marks of a setting at the field that declares it.
 
 A message gives the setting as the user types it, the expected value and the received one.
+
+    epsilon: Annotated[float, Bound(gt=0, le=1)] = 0.2
+    model: Annotated[str, TRUSTED]
+
+Type, default and sentence of a setting are those of its field or parameter. The marks add what a
+type cannot say: the bounds of a number, and whether a run folder of a stranger may set it
+(`laconic.experiments.command_line.trust`). Packages declare their settings in the same way.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from types import UnionType
+from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 LONGEST_NAME = 80
 """Maximum length of an agent's name in bytes; escaped for a path, it fits a file name of 255."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Bounds of a number: `ge` and `le` belong to the range, `gt` and `lt` do not."""
+
+    ge: float = -math.inf
+    """Smallest value."""
+    gt: float = -math.inf
+    """Number that the value exceeds."""
+    le: float = math.inf
+    """Largest value."""
+    lt: float = math.inf
+    """Number that the value stays below."""
+    finite: bool = True
+    """False where infinity is a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a run folder of a stranger may set, where the type of a setting does not decide it."""
+
+    values: tuple[object, ...] | None = ()
+    """Values that it may set; of a mapping, the keys. None: all of them."""
+
+
+TRUSTED = Trust(None)
+"""Any value. Use it for words that reach no file, server, program or import; and for models, which
+are loaded as data."""
+TYPED = Trust()
+"""No value, whatever the type. Use it for a number or a switch that starts something."""
+
+Word = Annotated[str, TRUSTED]
+"""A word that reaches no file, server, program or import."""
+Model = Annotated[str, TRUSTED]
+"""Name or folder of a model, which is loaded as data and never as code."""
+
+
+def alternatives(kind: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the types of which a value of an annotation may be one, each with its marks.
+
+    Marks of a part stand before those of the whole.
+    """
+    if get_origin(kind) is Annotated:
+        yield from alternatives(get_args(kind)[0], (*kind.__metadata__, *marks))
+    elif get_origin(kind) in (Union, UnionType):
+        for each in get_args(kind):
+            yield from alternatives(each, marks)
+    else:
+        yield kind, marks
 
 
 def is_whole(value: object) -> TypeGuard[int]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from laconic.envs.checks import check_names, choice, number
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 
-KIND = "by_reply"
+KIND: Literal["by_reply"] = "by_reply"
 Embed = Callable[[Sequence[str]], Any]
 """Function from n texts to n vectors of one width, of any length but 0."""
 _ROUNDING = 1e-9
@@ -95,6 +95,8 @@ class ByReply:
     """Least cosine of two replies that are linked, above 0 and at most 1."""
     embed: Embed | None = None
     """Function that makes the vectors of texts; None counts tokens."""
+    kind: Literal["by_reply"] = KIND
+    """Kind of links."""
 
     def __post_init__(self) -> None:
         """Check the range (`SettingError`)."""
@@ -116,8 +118,8 @@ class ByReply:
         if not isinstance(topology, Mapping) or "kind" not in topology:
             return None
         choice("env.topology.kind", topology["kind"], (KIND,))
-        check_names("setting of env.topology", topology, ("kind", *cls.__dataclass_fields__))
-        return cls(**{str(name): topology[name] for name in topology if name != "kind"})
+        check_names("setting of env.topology", topology, cls.__dataclass_fields__)
+        return cls(**topology)
 
     def hearing(
         self, agents: Sequence[str], replies: Mapping[str, str], tokenize: Tokenize

@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, number, whole
+from laconic.envs.checks import Word, choice, number, whole
 from laconic.envs.dialogue.addressing import (
     Addressing,
     Hearing,
@@ -202,7 +202,7 @@ class DialogueEnv(TeamEnv):
         topology: Topology = "complete",
         schedule: Schedule = "all",
         addressing: Addressing = "none",
-        answer: str = "solver",
+        answer: Word = "solver",
         feedback: Mode = "none",
         expert: Expert | None = None,
         stop_at: float | None = None,

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Word, choice, whole
 from laconic.envs.dialogue.messages import Message, join_thought, split_thought
 from laconic.envs.dialogue.roster import Roster, Shares, role_of
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -46,7 +46,7 @@ class Fault:
 
     kind: Kind | None = None
     """Kind of the fault; None for no fault."""
-    place: str = LEAF
+    place: Word = LEAF
     """Place of the faulty agent: `hub`, the agent that most others hear; `leaf`, one that fewest
     hear; a role; or an agent. Equal candidates are drawn by chance."""
     round: int = 0

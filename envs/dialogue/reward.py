@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from laconic.envs.checks import choice, flag, number
+from laconic.envs.checks import Word, choice, flag, number
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
@@ -62,10 +62,10 @@ class Reward:
     round_price: float = 0.0
     """Reward units that each played round takes off the task reward of every agent, also in silence
     and in failed episodes; the score stays without it. Only where all agents are paid alike."""
-    multiply_by: str | None = None
+    multiply_by: Word | None = None
     """Measure of the answers that multiplies the benchmark's score, such as `source_overlap` of
     `tldr` and `arxiv`; None for none. Whether a task counts as solved does not change."""
-    measure: str | None = None
+    measure: Word | None = None
     """Measure that pays in place of the score, as a control: `stated` pays for the form of an
     answer alone. None: the score pays. Whether a task counts as solved does not change."""
 

@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from laconic.envs.checks import check_agents, check_names, choice, whole
+from laconic.envs.checks import Word, check_agents, check_names, choice, whole
 from laconic.envs.dialogue.by_reply import ByReply
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
@@ -40,10 +40,10 @@ Information = Literal["full", "split"]
 Shares = dict[str, tuple[int, ...]]
 """Indices of the statements that each agent reads, in reading order."""
 Matrix = Sequence[Sequence[int]]
-Links = Mapping[str, Sequence[str]]
+Links = Mapping[str, Sequence[Word]]
 """Agents that each listener hears; listeners that are left out hear none."""
-Topology = str | Links | Matrix | Sequence[str | Links | Matrix] | Mapping[str, Any]
-Schedule = str | Sequence[str | Sequence[str]]
+Topology = Word | Links | Matrix | Sequence[Word | Links | Matrix] | ByReply | Mapping[str, Any]
+Schedule = Word | Sequence[Word | Sequence[Word]]
 NAMED: dict[str, Callable[[int, int], Iterable[int]]] = {
     "complete": lambda i, n: range(n),
     "star": lambda i, n: (0,) if i else range(n),
@@ -212,7 +212,7 @@ def hearing_by_round(
     Raises the errors of `hearing`.
     """
     cycle = topology if _is_cycle(topology) else (topology,)
-    return tuple(hearing(one_round, agents) for one_round in cycle)  # type: ignore[arg-type]
+    return tuple(hearing(one_round, agents) for one_round in cycle)  # type: ignore[arg-type, union-attr]
 
 
 def _is_cycle(topology: object) -> bool:

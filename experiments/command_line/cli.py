@@ -24,11 +24,8 @@ from typing import Any
 
 import hydra
 from hydra._internal.utils import get_args_parser
-from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
-from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -43,7 +40,6 @@ from laconic.experiments.command_line.mistakes import (
     existing_key,
 )
 from laconic.experiments.command_line.own_environments import offer_environments
-from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
 from laconic.experiments.command_line.resuming import flags_of, spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
@@ -62,18 +58,6 @@ _TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"
 """Values of the flag `--info`."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
-
-
-class RegisteredFolders(SearchPathPlugin):
-    """Search path with the config folders that packages register, after that of the program."""
-
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add the folders."""
-        for folder in config_folders():
-            search_path.append(CONFIG_GROUP, f"file://{folder}")
-
-
-Plugins.instance().register(RegisteredFolders)
 
 
 def program(

@@ -5,16 +5,12 @@ This module runs only after a failure, so a correct command line costs nothing.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from pkgutil import resolve_name
 
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import (
     HydraException,
@@ -27,12 +23,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from laconic.envs.errors import install
 from laconic.experiments.command_line.gone import GONE
+from laconic.experiments.command_line.schema import known_settings
 from laconic.experiments.command_line.targets import (
     HIDDEN,
-    chosen_options,
     dotted,
-    named_parameters,
 )
+from laconic.experiments.command_line.tree import compose
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
 """Modules whose errors are already messages for the user."""
@@ -116,18 +112,8 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
         config_path: folder of the configs.
         arguments: command line, whose flags may name another config or folder.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for name, default in (("name", config_name), ("path", config_path), ("dir", None)):
-        parser.add_argument(f"--config-{name}", f"-c{name[0]}", default=default)
-    flags, rest = parser.parse_known_args(arguments)
-    overrides = [text for text in rest if re.match(r"[^-][^=]*=", text)]
-    GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(str(Path(flags.config_path).resolve()), version_base="1.3"):
-            options = chosen_options(overrides)
-            if flags.config_dir:
-                options.append(f"hydra.searchpath=[{str(Path(flags.config_dir).resolve())!r}]")
-            cfg = compose(flags.config_name, overrides=options, return_hydra_config=True)
+        cfg = compose(config_name, config_path, arguments)
     except HydraException:
         return set()
     return {*dotted(OmegaConf.to_container(cfg)), *HIDDEN}
@@ -213,7 +199,7 @@ def _describe_instantiation(error: InstantiationException, key: str) -> str | No
     called, keyword = _CALLED.search(text), _KEYWORD.search(text)
     if called and keyword:
         prefix = f"{key}." if key else ""
-        parameters = [f"{prefix}{name}" for name in named_parameters(called[1])]
+        parameters = [f"{prefix}{name}" for name in known_settings(called[1])]
         return unknown_key(f"{prefix}{keyword[1]}", parameters)
     missing = next((cause for cause in chain if isinstance(cause, ImportError)), None)
     if missing is None:

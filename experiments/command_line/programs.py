@@ -40,6 +40,8 @@ class Program:
     """True if several processes can run it together (`accelerate launch`)."""
     check: str | None = None
     """`module:function` that checks the composed configuration before torch is imported."""
+    record: str | None = None
+    """Path of a record whose fields declare its settings that no class takes."""
     section: str | None = None
     """`module:function` that returns a `reporting.single.Section` of a run folder, or None."""
 
@@ -54,6 +56,7 @@ PROGRAMS = {
         "train",
         several=True,
         check=f"{_SESSION}.checks:check_train",
+        record=f"{_SESSION}.settings.TrainProgram",
     ),
     "evaluate": Program(
         "play every evaluation task once; report accuracy and tokens",
@@ -61,6 +64,7 @@ PROGRAMS = {
         "evaluate",
         several=True,
         check=f"{_SESSION}.checks:check_evaluate",
+        record=f"{_SESSION}.settings.EvaluateProgram",
     ),
     "compare": Program(
         "compare a team with single agents, votes, debates and scripts",
@@ -68,6 +72,7 @@ PROGRAMS = {
         "compare",
         several=True,
         check=f"{_SESSION}.checks:check_compare",
+        record="laconic.experiments.comparing.entries.CompareProgram",
     ),
     "doctor": Program(
         "say what is wrong with a run, with figures and the settings to change",
@@ -88,6 +93,7 @@ PROGRAMS = {
         settings=("experiment=warm_start",),
         several=True,
         check=f"{_SESSION}.checks:check_train",
+        record=f"{_SESSION}.settings.TrainProgram",
     ),
     "share": Program(
         "send a trained team to the hub, or write its folder", "laconic.experiments.share"

@@ -18,7 +18,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.gone import GONE
-from laconic.experiments.command_line.trust import is_override_taken
+from laconic.experiments.command_line.trust import to_type
 from laconic.learners import commands
 from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_yaml
@@ -56,7 +56,7 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
             f"{str(folder)!r} was started with {', '.join(gone.values())}, which is gone:"
             f" {'; '.join(gone)}"
         )
-    unsafe = to_type(saved)
+    unsafe = to_type(saved, program, typed)
     if not any(text.partition("=")[0] in _FOLDER_FLAGS for text in typed):
         # Its configurations may name code, as an override may.
         unsafe = [*_recorded_flags(folder), *unsafe]
@@ -102,14 +102,10 @@ def _flags_from(sources: Iterable[Any], here: Path) -> list[str]:
     return flags
 
 
-def to_type(overrides: Sequence[str]) -> list[str]:
-    """Return the overrides that the user has to type, as they are not taken from a folder."""
-    return [text for text in overrides if not is_override_taken(text)]
-
-
 def command(program: str, folder: Path, overrides: Sequence[str] = ()) -> str:
     """Return the command that continues a run of these overrides."""
-    typed = to_type(_of_the_run(overrides))
+    kept = _of_the_run(overrides)
+    typed = to_type(kept, program, kept)
     config = HydraConfig.get().job.config_name if HydraConfig.initialized() else program
     named = [] if config == program else ["--config-name", str(config)]
     return commands.command(program, *named, f"resume={quoted(folder)}", *typed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -27,6 +27,7 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
 from laconic.experiments.command_line.arguments import expand_settings
 from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
+from laconic.experiments.command_line.schema import settings_of
 from laconic.learners.training.settings import ObjectiveSettings
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
@@ -216,13 +217,15 @@ def names_taken(target: str) -> frozenset[str] | None:
 
     None means that it takes any name, or that its names are unknown.
     """
-    names, complete = _inspect(target)
-    return frozenset(names) if complete else None
-
-
-def named_parameters(target: str) -> tuple[str, ...]:
-    """Return the parameter names of a class or function, in order; empty if unknown."""
-    return _inspect(target)[0]
+    settings = settings_of(target)
+    if settings is not None:
+        return frozenset(settings)
+    # Without a source, the object itself may say it.
+    with suppress(Exception):
+        parameters = inspect.signature(resolve_name(target)).parameters.values()
+        if all(each.kind != each.VAR_KEYWORD for each in parameters):
+            return frozenset(each.name for each in parameters if each.kind in _BY_NAME)
+    return None
 
 
 def check_environments(environments: Sequence[Any], target: str) -> None:
@@ -387,38 +390,14 @@ def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | 
 
 def _takes(target: str, name: str) -> bool:
     """Return whether a class or function that can be found takes a setting of this name."""
-    names, complete = _inspect(target)
-    if complete or name in names:
+    names = names_taken(target)
+    if names is not None:
         return name in names
     try:
         resolve_name(target)
     except Exception:
         return False
     return True
-
-
-def _inspect(target: str) -> tuple[tuple[str, ...], bool]:
-    """Return the parameter names of a target, and whether the list is complete.
-
-    A constructor with `**` also takes the parameters of its base classes.
-    """
-    names: dict[str, None] = {}
-    try:
-        for function in _constructors(resolve_name(target)):
-            parameters = inspect.signature(function).parameters.values()
-            names |= {entry.name: None for entry in parameters if entry.kind in _BY_NAME}
-            if all(entry.kind != entry.VAR_KEYWORD for entry in parameters):
-                return tuple(names), True
-    except Exception:
-        # Building a wrong target raises an error with its config key.
-        return tuple(names), False
-    return tuple(names), False
-
-
-def _constructors(target: Any) -> list[Callable[..., Any]]:
-    """Return a function, or the classes whose constructors a call may reach, in their order."""
-    bases = inspect.getmro(target) if inspect.isclass(target) else ()
-    return [base for base in bases[:-1] if "__init__" in vars(base)] or [target]
 
 
 def _listed(key: str, names: Iterable[str]) -> str:

@@ -14,10 +14,11 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.checks import Word, check_names, choice, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.session.settings import Count, OptionalCount, Played, Program
 from laconic.experiments.session.team_layouts import LAYOUTS
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.untrusted_files import find_unsafe_path
@@ -39,18 +40,18 @@ class Entry:
 
     name: str
     """Name of the row and of its folder."""
-    layout: str = "team"
+    layout: Word = "team"
     """Layout of the environment, one of `experiments.session.team_layouts.LAYOUTS`."""
     agents: int | None = None
     """Number of agents that debate or work. None: 3."""
-    script: str | None = None
+    script: Word | None = None
     """Script of `agent=scripted` that replaces the comparison's agent; None for none."""
-    say: str | Sequence[str] = ""
+    say: Word | Sequence[Word] = ""
     """Words that every agent reads after its role, or a list with words for each agent."""
-    votes: int | str | None = None
+    votes: int | Word | None = None
     """Number of samples in a vote; `matched` spends as many tokens as the reference. None: no
     vote."""
-    silenced: Sequence[str] = ()
+    silenced: Sequence[Word] = ()
     """Agents that always say nothing."""
     greedy: bool | None = None
     """True for the likeliest reply. None: `evaluation.greedy`."""
@@ -194,3 +195,26 @@ def _names(folders: list[Path]) -> dict[str, Path]:
             length += 1
         names[name] = folder
     return names
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Settings `compare`."""
+
+    equal: bool
+    budget: OptionalCount
+    reference: Word
+    columns: Mapping[str, Any]
+    most_votes: Count
+    runs: Sequence[str] | Mapping[str, str] | None
+    cross: Word | None
+    trust: Sequence[str]
+
+
+@dataclass(frozen=True)
+class CompareProgram(Program):
+    """Settings of `laconic compare`."""
+
+    compare: Compare
+    entries: Mapping[str, Entry]
+    evaluation: Played

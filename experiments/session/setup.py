@@ -26,10 +26,10 @@ from transformers.utils.logging import disable_progress_bar
 
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark
+from laconic.experiments.command_line.schema import known_settings
 from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
-    named_parameters,
     names_taken,
 )
 from laconic.experiments.session.checks import CAP, check_counts
@@ -213,7 +213,7 @@ def _without_cap(cfg: DictConfig) -> tuple[DictConfig, int | None]:
     """Return the environment's node without `max_rounds`, unless its class takes it by name."""
     check_counts(cfg, {CAP: 1}, optional=(CAP,))
     max_rounds = cfg.env.get("max_rounds")
-    if "max_rounds" not in cfg.env or "max_rounds" in named_parameters(str(cfg.env._target_)):
+    if "max_rounds" not in cfg.env or "max_rounds" in known_settings(str(cfg.env._target_)):
         return cfg.env, max_rounds
     # A shallow copy keeps the parent, because settings may refer to keys outside the node.
     node = copy.copy(cfg.env)

@@ -6,16 +6,23 @@ evaluation, or as a column of a comparison (`conf/hook/`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from laconic.experiments.command_line.programs import Program
+
+if TYPE_CHECKING:
+    from laconic.envs.checks import Bound
+    from laconic.experiments.session.settings import Split
 
 DEMAND = Program(
     "measure the worth of each word, and the words that a team would buy at each price",
     "laconic.extras.analysis.demand",
     "demand",
     check="laconic.extras.analysis:check",
+    record="laconic.extras.analysis.DemandSettings",
     section="laconic.extras.analysis.demand_pages:section",
 )
 """Registered as `demand`."""
@@ -24,6 +31,25 @@ PREDICT = Program(
     "laconic.extras.analysis.predict",
 )
 """Registered as `predict`."""
+
+
+@dataclass(frozen=True)
+class DemandEvaluation:
+    """Settings `evaluation` of `laconic demand`."""
+
+    tasks: Annotated[int | None, Bound(ge=1)]
+    split: Split
+    batch: Annotated[int, Bound(ge=1)]
+
+
+@dataclass(frozen=True)
+class DemandSettings:
+    """Settings of `laconic demand`."""
+
+    seed: Annotated[int, Bound(ge=0)]
+    threads: Annotated[int | None, Bound(ge=1)]
+    runs: str | Sequence[str] | None
+    evaluation: DemandEvaluation
 
 
 def check(cfg: Any) -> None:

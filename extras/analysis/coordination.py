@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.checks import Word
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.by_reply import vectors
@@ -81,7 +82,7 @@ Vectorize = Callable[[Sequence[str]], NDArray[np.float64]]
 class Coordination:
     """Column of a comparison that measures coordination and writes its tables."""
 
-    alone: str = "single"
+    alone: Word = "single"
     """Name of the entry of a single agent."""
     embed: str | None = None
     """Embedding model, a folder or a name on the hub; None counts tokens."""

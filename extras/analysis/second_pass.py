@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from laconic.envs.checks import Word
 from laconic.envs.dialogue.budget import Tokenize, cut
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.columns import PlayedEntry
@@ -51,7 +52,7 @@ HEADS = ("part", "gain", "gain_low", "gain_high", "tasks")
 class SecondPass:
     """Column of a comparison that hands drafts on and splits the gain of the second pass."""
 
-    entries: Sequence[str] = ("draft", "revise", "resolve", "scaffold")
+    entries: Sequence[Word] = ("draft", "revise", "resolve", "scaffold")
     """Names of four entries: draft, revision, answer without a draft, and over an empty one."""
 
     def __post_init__(self) -> None:

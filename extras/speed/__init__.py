@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from laconic.experiments.command_line.programs import Program
+
+if TYPE_CHECKING:
+    from laconic.envs.checks import Bound, Word
 
 MEASURE_SPEED = Program(
     "measure the cost of the environment and of a training step",
     "laconic.extras.speed.measure_speed",
     "measure_speed",
     check="laconic.extras.speed:check",
+    record="laconic.extras.speed.SpeedSettings",
 )
 """Registered as `measure-speed`."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Settings `train` of `laconic measure-speed`."""
+
+    steps: Annotated[int, Bound(ge=0)]
+    tasks_per_step: Annotated[int, Bound(ge=1)]
+    group_size: Annotated[int, Bound(ge=1)]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Settings `measure`."""
+
+    repetitions: Annotated[int, Bound(ge=1)]
+    warm_up: bool
+    episodes: Annotated[int, Bound(ge=1)]
+    answers: Annotated[int, Bound(ge=1)]
+    conversations: Annotated[int | None, Bound(ge=1)]
+    environments: Word | Sequence[Word] | None
+
+
+@dataclass(frozen=True)
+class SpeedSettings:
+    """Settings of `laconic measure-speed`."""
+
+    seed: Annotated[int, Bound(ge=0)]
+    threads: Annotated[int | None, Bound(ge=1)]
+    train: Step
+    measure: Measure
 
 
 def check(cfg: Any) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Word, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import named_tasks
 from laconic.extras.swarm.exchange import (
@@ -53,7 +53,7 @@ class Swarm(Collector):
 
     folder: str
     """Folder of the swarm, for its nodes alone."""
-    name: str
+    name: Word
     """Name of this node, unique in the swarm."""
     own: int = 4
     """Number of own groups per `foreign` ones."""
@@ -66,7 +66,7 @@ class Swarm(Collector):
     strange_tasks: bool = True
     """True to accept unknown tasks too, graded by the answers that come with them. Known tasks
     are always graded by the node's own answers."""
-    credit: str = "own"
+    credit: Word = "own"
     """Credit of the learner, which decides whether a group has contrast."""
     microbatch_tokens: int = 16384
     """Largest number of tokens, padding included, of a forward pass over foreign messages. Groups

@@ -9,9 +9,9 @@ plays them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Trust, number
 from laconic.envs.errors import SettingError, UnknownNameError
 
 INFORMED = "informed"
@@ -22,7 +22,7 @@ INFORMED = "informed"
 class Gate:
     """Settings of `agent.gate`."""
 
-    policy: Any = INFORMED
+    policy: Annotated[Any, Trust((INFORMED,))] = INFORMED
     """`informed`, the script, or an agent as in conf/agent whose weights all agents share."""
     threshold: float = 0.5
     """Probability of speaking from which a gate of weights speaks in greedy play, 0 to 1. In

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import TRUSTED, Model, Trust, Word
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.folders import agent_folders, check_model, download_policies
@@ -46,13 +47,15 @@ if TYPE_CHECKING:
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
 
 Sharing = Literal["shared", "separate", "lora"]
+ATTENTION = Trust(("sdpa", "eager", "flash_attention_2"))
+"""Attention of `transformers`, which loads code where it is the name of a repository."""
 
 
 @dataclass
 class HFTeam:
     """Builder of a team's policies from a causal language model."""
 
-    model: str
+    model: Model
     """Name on the hub, GGUF file, folder written by `save_pretrained`, or run folder. A folder may
     also hold one model or adapter per agent, as training saves them and `experiments.share` uploads
     them."""
@@ -66,26 +69,26 @@ class HFTeam:
     """Settings of new adapters; used with `sharing=lora` only."""
     frozen: bool = False
     """True if the policies are not trained."""
-    optimizer: Mapping[str, Mapping[str, Any]] | None = None
+    optimizer: Annotated[Mapping[str, Mapping[str, Any]] | None, TRUSTED] = None
     """Optimizer settings by role or agent; they replace those of the group `optimizer`."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass, which saves memory."""
     recompute_logprobs: bool | None = None
     """Recompute behavior log-probabilities before an update. None: do so unless weights and passes
     are float32."""
-    precision: str = "auto"
+    precision: Word = "auto"
     """Number types of weights and passes (`learners.agents.precision`): `float32`, `bfloat16`,
     `bfloat16_autocast` (float32 weights, bfloat16 passes) or `auto`. `auto` is `bfloat16_autocast`
     for more than 50 million parameters on a device that multiplies in bfloat16, and `float32`
     otherwise. Adapters are always float32."""
-    device: str = "auto"
+    device: Word = "auto"
     """Device of the weights; `auto` takes a GPU if there is one."""
-    attn_implementation: str | None = None
+    attn_implementation: Annotated[str | None, ATTENTION] = None
     """Attention implementation (`sdpa`, `eager`, `flash_attention_2`). None: the default of
     `transformers`."""
-    revision: str | None = None
+    revision: Word | None = None
     """Branch, tag or commit of a model on the hub. None: its main branch."""
-    quantization: str | None = None
+    quantization: Word | None = None
     """`4bit` or `8bit`: quantize the base of adapters, or frozen weights, with `bitsandbytes`."""
     step: int | None = None
     """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from laconic.envs.checks import Model, Word
 from laconic.envs.errors import SettingError, install
 from laconic.learners.agents.adapter_config import CONFIG, read_config, read_content
 from laconic.learners.agents.folders import agent_folders
@@ -37,9 +38,9 @@ class Lora:
     """Rank of the added matrices."""
     alpha: float = 32.0
     """Scale of the added product, which is multiplied by `alpha / rank`."""
-    target_modules: str | tuple[str, ...] | list[str] = "all-linear"
+    target_modules: Word | tuple[Word, ...] | list[Word] = "all-linear"
     """Layers with an adapter: `all-linear` (all except the output layer), or endings of names."""
-    base: str | None = None
+    base: Model | None = None
     """Base model of saved adapters, if it has moved. None: the base recorded in their config."""
 
     def __post_init__(self) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import getattr_static
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import TRUSTED, Model, Word
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.folders import download_policies, folder_name
@@ -32,14 +33,14 @@ class MixedTeam:
     """Members by role or agent: `HFTeam`, `ScriptedTeam` or another builder. An entry for an agent
     replaces that of its role. Agents of one member share weights as that member's `sharing`
     says."""
-    counted_by: str | None = None
+    counted_by: Word | None = None
     """Member whose tokens budgets are counted in; None: the first. Replies of the others are cut by
     the same count."""
-    model: str | None = None
+    model: Model | None = None
     """Folder, or repository on the hub, with the policies saved by a training of such a team.
     Policies that it lacks, such as frozen ones, come from the members' own `model`. None: all
     policies do."""
-    optimizer: Mapping[str, Mapping[str, Any]] | None = None
+    optimizer: Annotated[Mapping[str, Mapping[str, Any]] | None, TRUSTED] = None
     """Optimizer settings by role or agent; they replace those of the group `optimizer`."""
 
     def __post_init__(self) -> None:

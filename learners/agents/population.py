@@ -14,7 +14,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Word, number
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
@@ -70,9 +70,9 @@ class PopulationTeam(MixedTeam):
     Its `members` are those of a mixed team, for all roles but `seat`.
     """
 
-    seat: str = "partner"
+    seat: Word = "partner"
     """Role of the partners."""
-    pool: Sequence[Any] = ("tft", "wsls", "allc", "alld")
+    pool: Sequence[Word | Any] = ("tft", "wsls", "allc", "alld")
     """Partners: names of scripts, or builders of policies such as frozen models."""
     self_share: float = 0.5
     """Fraction of tasks in which the first member is its own partner, 0 to 1."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Trust, Word, number
 from laconic.envs.errors import SettingError, UnknownNameError
 
 AUTOCAST = "bfloat16_autocast"
@@ -24,7 +24,7 @@ QUANTIZATIONS = ("4bit", "8bit")
 class SamplingSettings:
     """Sampling settings of a policy."""
 
-    silence: str = "<silence>"
+    silence: Word = "<silence>"
     """Silence word. It ends a reply wherever it occurs, so choose one that no message contains."""
     explain_silence: bool = True
     """Explain the silence word in the first text of a conversation."""
@@ -34,7 +34,7 @@ class SamplingSettings:
     """Maximum tokens of the thought before the reply, if the chat template lets a model think."""
     temperature: float = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
-    template: Mapping[str, Any] = field(
+    template: Annotated[Mapping[str, Any], Trust(("enable_thinking", "today"))] = field(
         default_factory=lambda: {"enable_thinking": False, "today": None}
     )
     """Further arguments of the tokenizer's chat template; it ignores those it does not know.

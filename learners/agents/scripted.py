@@ -28,6 +28,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import Word
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -105,7 +106,7 @@ class ScriptedPolicy:
 class ScriptedTeam:
     """Team in which every agent follows the same script."""
 
-    script: str = "oracle"
+    script: Word = "oracle"
     """Name of the script: `oracle`, `telegraph`, `verbose`, `random` or `silent`; or a script of a
     world, such as `share` and `constant:10` of `commons`."""
     tokenize: Tokenize = split_words

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from laconic.envs.checks import Model
 from laconic.learners.agents.folders import find_smollm2
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 
@@ -24,7 +25,7 @@ class SmolLM2SamplingSettings(SamplingSettings):
 class SmolLM2Team(HFTeam):
     """Team that samples from this model; its settings are those of `HFTeam`."""
 
-    model: str | None = None  # type: ignore[assignment]  # __post_init__ replaces None
+    model: Model | None = None  # type: ignore[assignment]  # __post_init__ replaces None
     """Folder or name of the weights; None: the result of `folders.find_smollm2()`."""
     sampling: SamplingSettings = field(default_factory=SmolLM2SamplingSettings)
     """Sampling settings."""

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from laconic.envs.checks import Word
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task, named_tasks
 from laconic.learners.advantages.collective import (
@@ -47,7 +48,7 @@ class CollectiveLearner(GroupLearner):
         *,
         collective: Collective | None = None,
         collect: PlaysGroups = independent,
-        sharing: str = "separate",
+        sharing: Word = "separate",
         **common: Any,
     ) -> None:
         """Check the settings and make one optimizer per policy.

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeGuard
 
 from transformers import PreTrainedTokenizerBase
 
+from laconic.envs.checks import Word
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator, SilenceBalance
@@ -63,7 +64,7 @@ class PolicyLearner(Learner):
         policies: Mapping[str, Policy],
         optimizer: MakeOptimizer,
         *,
-        credit: str = "own",
+        credit: Word = "own",
         unit: Unit = "episode",
         objective: Objective | Loss | None = None,
         price: Price | None = None,
@@ -206,7 +207,7 @@ class GroupLearner(PolicyLearner):
         whiten: bool = False,
         balance_silence: bool = True,
         unit: Unit = "episode",
-        sharing: str | None = None,
+        sharing: Word | None = None,
         **common: Any,
     ) -> None:
         """Check the settings and make one optimizer per policy.

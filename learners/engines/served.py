@@ -14,9 +14,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from laconic.envs.checks import number, whole
+from laconic.envs.checks import TYPED, number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine, model_policies
@@ -56,7 +56,7 @@ class ServedEngine(Engine, ABC):
 
     url: str | Sequence[str] | None = "http://127.0.0.1:8000"
     """Address of a server, or of several; episodes go to them in turn."""
-    start: bool = False
+    start: Annotated[bool, TYPED] = False
     """True to start a server on this machine, which ends with the run."""
     program: str = ""
     """Command that starts a server."""

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from laconic.envs.checks import (
+    TRUSTED,
+    TYPED,
+    Bound,
+    Model,
+    Trust,
+    Word,
     by_key,
     check_agents,
     check_names,
@@ -104,3 +111,14 @@ def test_tasks_are_there_and_have_keys_of_their_own():
         by_key([])
     with pytest.raises(SettingError, match="2 tasks have the key 'a'"):
         by_key([first, second, first])
+
+
+def test_a_number_without_bounds_has_none():
+    bound = Bound()
+    assert (bound.ge, bound.gt, bound.le, bound.lt) == (-math.inf, -math.inf, math.inf, math.inf)
+    assert bound.finite
+
+
+def test_trust_is_all_values_some_or_none():
+    assert TRUSTED == Trust(None) and TYPED == Trust(()) and Trust(("a",)).values == ("a",)
+    assert get_args(Word) == get_args(Model) == (str, TRUSTED)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import well_formed
 from laconic.envs.dialogue.messages import indented
 from laconic.envs.task import Task
@@ -28,7 +29,7 @@ _INSTRUCTION = (
 class ApiExpert:
     """External expert that reads the messages of all agents and advises each in one request."""
 
-    model: str
+    model: Model
     """Name of the model on the server."""
     base_url: str = "http://localhost:8000/v1"
     """Address before `/chat/completions`."""

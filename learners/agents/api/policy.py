@@ -19,6 +19,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
 from laconic.envs.dialogue.messages import SilenceWord, find_thought
 from laconic.envs.errors import SettingError
@@ -42,7 +43,7 @@ log = logging.getLogger(__name__)
 class ApiTeam:
     """A team in which one model behind a server replies for every agent; nothing is trained."""
 
-    model: str
+    model: Model
     """Name of the model on the server."""
     base_url: str = "http://localhost:8000/v1"
     """Address before `/chat/completions`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from laconic.envs.checks import choice, number, whole
+from laconic.envs.checks import Word, choice, number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.sampling import check_word
 from laconic.learners.interfaces import Usage
@@ -143,7 +143,7 @@ class Prices:
 class ApiSamplingSettings:
     """Sampling settings of a policy behind a server."""
 
-    silence: str = "<silence>"
+    silence: Word = "<silence>"
     """The silence word. It ends a reply anywhere, so choose one that no message contains."""
     explain_silence: bool = True
     """True if the first text of a conversation explains the silence word."""

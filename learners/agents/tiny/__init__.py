@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from laconic.envs.checks import Model
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, SHIPPED, shipped
 
@@ -29,7 +30,7 @@ class TinySamplingSettings(SamplingSettings):
 class TinyTeam(HFTeam):
     """Team that samples from the shipped weights, or from others of the same kind."""
 
-    model: str | None = None  # type: ignore[assignment]  # __post_init__ replaces None
+    model: Model | None = None  # type: ignore[assignment]  # __post_init__ replaces None
     """Folder of the weights; None: the weights shipped for the environment (`for_environment`), or
     else those of `gsm8k`."""
     sampling: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pettingzoo import ParallelEnv
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.worlds import join_act
 from laconic.learners.agents.hf import HFTeam
@@ -131,7 +132,7 @@ class NewTeam:
     """Seed of the weights and of the texts."""
     sampling: SamplingSettings = field(default_factory=TinySamplingSettings)
     """Sampling settings of the policy."""
-    model: str | None = None
+    model: Model | None = None
     """Run folder or `policy/` of an earlier warm start, to continue it. None: new weights."""
     step: int | None = None
     """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""

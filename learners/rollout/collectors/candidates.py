@@ -32,7 +32,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Word, choice, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit, credit
 from laconic.learners.episode import Episode, Group, Turn
@@ -50,7 +50,7 @@ class Candidates(Collector):
     unit: ClassVar[str] = "reply"  # type: ignore[misc]
     """Unit of a sequence that the learner must use."""
 
-    credit: str = "own"
+    credit: Word = "own"
     """Credit that ranks candidates, the same as `learner.credit`: `own` or `team`."""
     metrics: dict[str, float] = field(default_factory=dict, init=False, compare=False)
     """`replays` of the last call: episodes played in addition to one per start."""

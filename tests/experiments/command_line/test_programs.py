@@ -9,27 +9,8 @@ from hydra import compose, initialize_config_dir
 from places import CONF, EXTRAS_CONF, configs
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import cli, programs
+from laconic.experiments.command_line import programs, tree
 from laconic.experiments.command_line.programs import PROGRAMS, Program, config_folders
-
-
-@pytest.fixture
-def register(monkeypatch, tmp_path):
-    """Install a package of a user's own that registers something."""
-
-    def call(group, name, value, files=()):
-        for path, text in dict(files).items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        info = tmp_path / "other-1.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
-        monkeypatch.syspath_prepend(tmp_path)
-        config_folders.cache_clear()
-
-    yield call
-    config_folders.cache_clear()
 
 
 def test_a_package_adds_a_program(register):
@@ -62,7 +43,7 @@ def test_a_package_adds_configurations(register):
     text = "# A learner of my own.\ndefaults: [gspo, _self_]\ncredit: own\n"
     files = {"my_conf/learner/mine.yaml": text, "my_conf/__init__.py": ""}
     register(programs.CONFIG_GROUP, "mine", "my_conf", files)
-    assert cli.RegisteredFolders is not None
+    assert tree.RegisteredFolders is not None
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", ["learner=mine"])
     assert cfg.learner.credit == "own" and "advantages" in cfg.learner

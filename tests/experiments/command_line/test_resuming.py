@@ -55,14 +55,20 @@ def test_a_word_is_no_folder(value):
 
 def test_settings_that_run_code_or_call_a_server_have_to_be_typed(folder):
     hostile = ["+env._target_=os.system", "seed=${oc.env:HOME}", "agent.base_url=http://x"]
-    path = folder("env.rounds=3", *hostile, hydra=["hydra.searchpath=[file:///x]"], at="run")
+    path = folder("train.steps=3", *hostile, hydra=["hydra.searchpath=[file:///x]"], at="run")
     typed = [f"resume={path}", *hostile]
     with pytest.raises(SettingError, match=r"add to the command: 'hydra.searchpath=\[file:///x\]'"):
         spell_out(typed, "train")
     arguments = spell_out([*typed, "hydra.searchpath=[file:///y]"], "train")
-    assert arguments[0] == "env.rounds=3" and "+env._target_=os.system" in arguments
+    assert arguments[0] == "train.steps=3" and "+env._target_=os.system" in arguments
     with pytest.raises(SettingError, match="os.system"):
         spell_out([f"resume={path}"], "train")
+
+
+def test_settings_of_an_unknown_class_have_to_be_typed(folder):
+    path = folder("env._target_=my_package.Env", "env.rounds=3", "train.steps=3", at="run")
+    with pytest.raises(SettingError, match=r"add to the command: env\.rounds=3$"):
+        spell_out([f"resume={path}", "env._target_=my_package.Env"], "train")
 
 
 def test_the_command_that_resumes_has_all_overrides_that_must_be_typed(folder):

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 import json
 import os
+import re
 import shutil
-from fnmatch import fnmatchcase
-from pkgutil import resolve_name
+from collections import defaultdict
 
 import pytest
-from conf_keys import FILES, NAMES, all_keys, keys_of_file
+from conf_keys import NAMES
 from omegaconf import OmegaConf
 from places import CONF, ROOT
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.targets import dotted
+from laconic.experiments.command_line.tree import compose, plain, record_of
 from laconic.experiments.command_line.trust import (
-    TAKEN,
-    TYPED,
     check_settings,
     is_override_taken,
     is_taken,
@@ -28,62 +28,85 @@ TEAM = {"_target_": "laconic.learners.agents.hf.HFTeam", "frozen": True}
 MIXED = "laconic.learners.agents.mixed.MixedTeam"
 
 
-ALL = sorted(all_keys())
+@functools.cache
+def _composed(program, *choices):
+    return plain(compose(program, str(CONF), choices))
 
 
-def _listed(key, patterns):
-    """Return the patterns that match a key."""
-    return [pattern for pattern in patterns if fnmatchcase(key, pattern)]
+def _is_taken(text):
+    """Judge an override as one of the program that knows its key, with the options it is for."""
+    program = "compare" if re.match(r"\+?(entries|entry|compare)\b", text) else "train"
+    choices = [choice for key, choice in OPTIONS.items() if text.lstrip("+").startswith(key)]
+    cfg = _composed(program, *choices)
+    return is_override_taken(text, cfg, record_of(program))
 
 
-def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
-    assert len(FILES) > 80 and len(ALL) > 300
-    # An agent or an environment inside another is judged as one by itself.
-    inner = ("agent.members.solver.", "agent.speaker.", "entries.")
-    plain = [key for key in ALL if not key.startswith(inner)]
-    neither = [key for key in plain if not _listed(key, TAKEN) and not _listed(key, TYPED)]
-    assert neither == [], "put each on TAKEN or on TYPED of experiments/command_line/trust.py"
-    both = [key for key in plain if _listed(key, TAKEN) and _listed(key, TYPED)]
-    assert [key for key in both if "._" not in key and key[0] != "_"] == []
-    accepted = [key for key in ALL if is_taken(key, 7)]
-    typed = [key for key in ALL if not is_taken(key, 7)]
-    assert len(accepted) > 200 and len(typed) > 60
-    apart = ("hydra", "evaluation.after", "compare.columns")
-    plain = [key for key in typed if "._" not in key and not key.startswith(apart)]
-    assert {key.rpartition(".")[2] for key in plain} == {
-        *("api_key_env", "attn_implementation", "base_url", "extra_body"),
-        *("tokenizer", "embed", "runs", "trust", "arguments", "environment"),
-        *("folder", "program", "start", "url", "source", "reader", "facts", "run"),
-        *("experiment", "group", "name", "uri", "project", "space_id", "entity", "mode"),
+OPTIONS = {
+    "agent.members": "agent=mixed",
+    "agent.api_key_env": "agent=api",
+    "agent.base_url": "agent=api",
+    "agent.sampling.extra_body": "agent=api",
+    "agent.tokenizer": "agent=api",
+    "agent.sampling.template": "agent=hf",
+    "engine.": "engine=vllm",
+    "logger.mlflow": "logger=mlflow",
+    "logger.trackio": "logger=trackio",
+    "learner.collect.folder": "learner/collect=recorded",
+}
+"""Beginning of a key -> option whose class takes it."""
+REFUSED = {
+    # Servers, their keys, and programs that are started.
+    *("api_key_env", "base_url", "extra_body", "url", "program", "arguments", "environment"),
+    *("start", "attn_implementation", "uri", "space_id", "mode"),
+    # Files and folders.
+    *("tokenizer", "embed", "runs", "run", "folder", "source", "facts"),
+    # Names under which a tracker files a run on its server.
+    *("experiment", "group", "name", "project", "entity"),
+    # Further classes.
+    *("trust", "_target_", "_partial_"),
+}
+"""Last parts of all keys of all yamls that take no value but none, false and empty ones."""
+VALUES = (7, 0.5, True, "any/word", ["any"], {"any": 1}, [1, 2])
+
+
+def _configurations():
+    """Yield programs and choices that compose every option of every group, many at a time."""
+    options = defaultdict(list)
+    for name in NAMES.values():
+        group, _, option = name.rpartition("/")
+        options[group].append(option)
+    whole = ("env", "agent", "learner", "engine", "optimizer", "logger")
+    parts = [group for group in options if group.startswith("learner/")]
+    for groups, prefix in ((whole, ""), (parts, "learner=gspo ")):
+        for place in range(max(len(options[group]) for group in groups)):
+            chosen = [f"{group}={options[group][place % len(options[group])]}" for group in groups]
+            yield "train", (*prefix.split(), *chosen)
+    yield "train", ("experiment=expert",)
+    for env in ("gsm8k", "boxnet"):
+        yield "compare", (f"env={env}", f"entry=[{','.join(options['entry'])}]")
+    for program in ("evaluate", "demand", "measure_speed"):
+        yield program, ()
+
+
+def test_each_key_of_each_yaml_is_judged_by_its_field():
+    """Only the keys that name code, files or servers take nothing from a stranger."""
+    taken: dict[str, bool] = defaultdict(bool)
+    for program, choices in _configurations():
+        cfg, record = _composed(program, *choices), record_of(program)
+        for key in dotted(cfg):
+            own = functools.reduce(lambda node, name: node[name], key.split("."), cfg)
+            for value in (*VALUES, *([] if isinstance(own, dict) or not own else [own])):
+                taken[key] = taken[key] or is_taken(key, value, cfg, record)
+    leaves = {key for key in taken if not any(other.startswith(f"{key}.") for other in taken)}
+    # These hold nodes with classes.
+    leaves -= {"entries", "evaluation.after", "compare.columns"}
+    refused = {key for key in leaves if not taken[key]}
+    assert {key.rpartition(".")[2] for key in refused} == REFUSED
+    safe = {key for key in leaves if taken[key]}
+    assert len(safe) > 200
+    assert {key for key in safe if key.rpartition(".")[2] in REFUSED} == {
+        *("env.name", "env.source", "learner.collect.name"),
     }
-
-
-def test_every_pattern_of_the_lists_matches_a_key():
-    # Names of agents and of entries are the user's; so are the settings of their optimizers.
-    named = ("agent.optimizer.solver.lr", "env.topology.solver_0", "entries.mine.votes")
-    keys = [*ALL, *named, "env.split", "env.topology.embed.name"]
-    patterns = (*TAKEN, *TYPED)
-    assert [each for each in patterns if not any(_listed(key, [each]) for key in keys)] == []
-
-
-def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
-    checked = []
-    for path in FILES:
-        group = NAMES[path].partition("/")[0]
-        targets = [key for key in keys_of_file(path) if key.endswith("._target_")]
-        for target in targets if group in ("agent", "env") else ():
-            name = OmegaConf.select(OmegaConf.load(path), target.removeprefix(f"{group}."))
-            for setting in inspect.signature(resolve_name(name)).parameters:
-                key = target.replace("_target_", setting)
-                # What is in a mapping is on the lists itself; `settings` is `**settings`; `free`
-                # is refused on a command line.
-                mapping = setting in ("settings", "free") or any(
-                    other.startswith(f"{key}.") for other in ALL
-                )
-                checked += [] if mapping else [key]
-    assert len(checked) > 80
-    lacking = {key for key in checked if not _listed(key, TAKEN) and not _listed(key, TYPED)}
-    assert lacking == set()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +131,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
     ],
 )
 def test_an_override_that_names_nothing_outside_is_taken(text):
-    assert is_override_taken(text)
+    assert _is_taken(text)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +183,7 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
     ],
 )
 def test_an_override_that_names_code_a_file_or_a_server_has_to_be_typed(text):
-    assert not is_override_taken(text)
+    assert not _is_taken(text)
 
 
 def _hostile(folder, program, *task):
@@ -226,12 +249,19 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({"_args_": ["x"]}, "would build None"),
         ({"_target_": ["os", "system"]}, "any code"),
         ({"members": {"a": {"_target_": "subprocess.run"}}}, "agent.members.a would build"),
-        ({"optimizer": [0, {"_target_": "os.system"}]}, "would build 'os.system'"),
+        ({"optimizer": [{"_target_": "os.system"}]}, "would build 'os.system'"),
         ({**TEAM, "_args_": ["x"]}, "does not take ['_args_']"),
         ({**TEAM, "trust_remote_code": True}, "does not take ['trust_remote_code']"),
         ({**TEAM, "device": "${oc.env:SECRET}"}, "agent.device holds the reference"),
         ({**TEAM, "base_url": "http://elsewhere"}, "does not take"),
         ({**TEAM, "attn_implementation": "them/kernel"}, "agent.attn_implementation='them/kernel'"),
+        ({**TEAM, "attn_implementation": {"sdpa": "them/kernel"}}, "attn_implementation.sdpa="),
+        ({**TEAM, "attn_implementation": ["sdpa", "them/kernel"]}, "agent.attn_implementation="),
+        ({**TEAM, "gate": {"policy": ["informed"]}}, "agent.gate.policy='informed'"),
+        ({**TEAM, "model": ["x"]}, "agent.model='x'"),
+        ({**TEAM, "optimizer": {"a": {"_args_": [1]}}}, "would build None"),
+        ({**TEAM, "_partial_": True}, "does not take ['_partial_']"),
+        ({**TEAM, "m\u043edel": "x"}, "does not take"),
         (
             {**TEAM, "sampling": {"template": {"chat_template": "x"}}},
             "template.chat_template='x' is",
