@@ -118,7 +118,7 @@ CLAIMS: Sequence[Claim] = (
     ),
     Claim(
         "At the former default SmolLM2 keeps talking on harder tasks, in fewer words "
-        "([levels](levels_default.md))",
+        "([gsm8k](gsm8k.md))",
         "`make evidence-harder-default`",
         seeds(f"{LEVELS}default_{{}}", 0, 1, 2, kind=""),
         "0 to 2",

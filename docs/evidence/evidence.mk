@@ -94,7 +94,7 @@ evidence-harder: evidence-harder-start  ## SmolLM2 under a price on gsm8k's leve
 	    agent.model=$(HARDER)/silence/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_silence/$$seed || exit 1; \
 	done
 
-evidence-harder-default: evidence-harder-start  ## SmolLM2 at the default price on gsm8k's levels 1 to 3 (docs/results/levels_default.md)
+evidence-harder-default: evidence-harder-start  ## SmolLM2 at the default price on gsm8k's levels 1 to 3 (docs/results/gsm8k.md)
 	for seed in $(or $(SEEDS),0 1 2); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),30) \
 	    agent.sampling.temperature=0.5 learner.minibatches=2 evaluation.tasks=200 \

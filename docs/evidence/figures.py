@@ -89,20 +89,6 @@ def change_over(pairs: Sequence[tuple[Row, Row]], metric: str) -> dict[str, floa
     return over_seeds([last - first for first, last in zip(before, after, strict=True)])
 
 
-def over_runs(rows: Sequence[Row], metric: str) -> dict[str, float]:
-    """Return the mean after training of runs whose rows hold both evaluations."""
-    whole = [row["evaluations"]["after"] for row in rows if "evaluations" in row]
-    if len(whole) == len(rows):
-        return over(whole, metric)
-    return over_seeds([row["after"][metric] for row in rows])
-
-
-def head_of(rows: Sequence[Row]) -> str:
-    """Return the head of the column that counts the runs of a mean."""
-    whole = all("evaluations" in row for row in rows)
-    return "seeds" if whole else "seeds, same tasks"
-
-
 def part_over(pairs: Sequence[tuple[Row, Row]], metric: str) -> dict[str, float]:
     """Return the mean of a metric after training as a part of the mean before."""
     if kept([row for pair in pairs for row in pair]):
@@ -341,21 +327,40 @@ def dip(sampled: Sequence[float], width: int = 5) -> float:
     return 100 * (min(means) - fmean(sampled[:2]))
 
 
-def short(variants: Mapping[str, tuple[str, str, str]]) -> list[Cells]:
+def at_one_rate(scales: Mapping[str, str]) -> list[Cells]:
     """Return short trainings from the weak start, means over seeds.
 
     Args:
-        variants: label -> series, name of the variant, and scale of its advantages.
+        scales: name of the variant, the default first -> scale of its advantages.
     """
-    rows = [row for row in read("price/runs") if row["start"] == "weak"]
-    first = next(row for row in rows if row["series"] == "prices")["before"]
-    start = ["start", "", "", *(plain(name, first[name]) for name in USUAL)]
-    lines = [["", "scale", head_of(rows), *(COLUMNS[name] for name in USUAL)], start]
-    for label, (kind, variant, scale) in variants.items():
-        group = [row for row in rows if (row["series"], row["name"]) == (kind, variant)]
-        cells = [cell(name, over_runs(group, name)) for name in USUAL]
-        lines.append([label, scale, str(len(group)), *cells])
+    names = (*USUAL, "reward")
+    first = of_rate("gspo")[0]["before"]
+    beside = ["points beside the default", "reward beside it"]
+    head = ["", "scale", "seeds", *(COLUMNS[name] for name in names), *beside]
+    lines = [head, ["start", "", "", *(plain(name, first[name]) for name in names), "", ""]]
+    default = {row["seed"]: row["evaluations"]["after"] for row in of_rate("gspo")}
+    for variant, scale in scales.items():
+        after = {row["seed"]: row["evaluations"]["after"] for row in of_rate(variant)}
+        cells = [cell(name, over([*after.values()], name)) for name in names]
+        pairs = [(default[seed], after[seed]) for seed in after]
+        more = [signed(in_points(change_over(pairs, "accuracy")))]
+        more.append(signed(number(change_over(pairs, "reward"), 2)))
+        if variant == "gspo":
+            more = ["", ""]
+        if variant == "price 0":
+            # It is evaluated at its own price.
+            cells[-1] = more[-1] = ""
+        lines.append([RATES.get(variant, f"`{variant}`"), scale, str(len(after)), *cells, *more])
     return lines
+
+
+RATES = {"gspo": "`gspo`, credit `own` (default)", "price 0": "default, price 0"}
+"""Variant at one rate -> its label, if that is not its name."""
+
+
+def of_rate(variant: str) -> list[Row]:
+    """Return the short trainings of a variant from the weak start, one per seed."""
+    return [row for row in read("price/rows") if (row["series"], row["name"]) == ("rate", variant)]
 
 
 def plain(metric: str, mean: float) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 
 from figures import (
     Cells,
+    at_one_rate,
     controls,
     each_from_its_start,
     exact_fidelity,
@@ -18,7 +19,6 @@ from figures import (
     ruled,
     scored,
     series,
-    short,
     trained,
 )
 from ledger import ledger
@@ -66,24 +66,21 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "controls": partial(controls, COMPARED, FORMS),
     "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
     "exact_fidelity": exact_fidelity,
-    "one_rate_credits": partial(
-        short,
+    "one_rate": partial(
+        at_one_rate,
         {
-            "`own` (default)": ("prices", "power 2, price 3", "none"),
-            **{f"`{name}`": ("credits", name, "none") for name in ("team", "silence", "shapley")},
-        },
-    ),
-    "one_rate_methods": partial(
-        short,
-        {
-            "`gspo` (default)": ("prices", "power 2, price 3", "none"),
-            "`gspo`, length floor 8": ("floors", "length floor 8", "none"),
-            "`grpo`": ("methods", "grpo", "group"),
-            "`dr_grpo`": ("methods", "dr_grpo", "none"),
-            "`dr_mas`": ("methods", "dr_mas", "group, per agent"),
-            "`mc_grpo`": ("methods", "mc_grpo", "median deviation"),
-            "`agent_gspo`": ("methods", "agent_gspo", "group"),
-            "`magrpo`": ("methods", "magrpo", "none"),
+            "gspo": "none",
+            "price 0": "none",
+            "team": "none",
+            "silence": "none",
+            "shapley": "none",
+            "c3": "none",
+            "grpo": "group",
+            "dr_grpo": "none",
+            "dr_mas": "group, per agent",
+            "mc_grpo": "median deviation",
+            "agent_gspo": "group",
+            "magrpo": "none",
         },
     ),
     "levels_default": partial(

@@ -14,9 +14,9 @@ from figures import (
     gain,
     in_points,
     number,
+    of_rate,
     of_rule,
     over,
-    over_runs,
     over_seeds,
     part_over,
     percent,
@@ -75,17 +75,14 @@ def quick(start: str) -> str:
     return f"{accuracy}; {tokens}; silent with nothing useful {percent(figures[USUAL[2]])}"
 
 
-def short(*variants: tuple[str, str]) -> str:
+def short(*variants: str) -> str:
     """Return accuracy and tokens of short trainings from the weak start, means over seeds."""
-    rows, texts = [r for r in read("price/runs") if r["start"] == "weak"], []
-    for series, name in variants:
-        after = [row for row in rows if (row["series"], row["name"]) == (series, name)]
-        figures = {key: over_runs(after, key) for key in USUAL[:2]}
-        text = f"{percent(figures[USUAL[0]])} in {number(figures[USUAL[1]])} tokens"
-        texts.append(f"{'default' if series == 'prices' else name}: {text}")
-    first = next(row for row in rows if row["series"] == "prices")["before"]
-    start = f"{plain(USUAL[0], first[USUAL[0]])} in {plain(USUAL[1], first[USUAL[1]])} tokens"
-    texts.insert(0, f"start: {start}")
+    first = of_rate(variants[0])[0]["before"]
+    texts = [f"start: {plain(USUAL[0], first[USUAL[0]])} in {plain(USUAL[1], first[USUAL[1]])} tokens"]
+    for name in variants:
+        after = [row["evaluations"]["after"] for row in of_rate(name)]
+        accuracy, tokens = (over(after, key) for key in USUAL[:2])
+        texts.append(f"{name}: {percent(accuracy)} in {number(tokens)} tokens")
     return "; ".join(texts)
 
 

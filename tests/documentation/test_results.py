@@ -95,7 +95,7 @@ def test_exactly_the_pages_under_a_former_rule_say_so_and_link_to_its_table():
 
 def test_gspo_is_named_only_where_a_ratio_acted():
     naming = {name for name, page in PAGES.items() if "GSPO" in page}
-    assert naming == {"levels_default.md", "quickstart.md"}
+    assert naming == {"gsm8k.md", "quickstart.md"}
     for seed in range(3):
         rows = ROWS.updates(f"gsm8k_harder/default_{seed}")
         assert max(row.get("learner/ratio_max", 1.0) for row in rows) > 1.1
