@@ -7,7 +7,7 @@
 Each series is a list of commands with five seeds, or three. `strong` starts at the
 policy that is shipped for gsm8k, `weak` after 235 of 800 steps of its `laconic warm-start`, and the
 others at the policy that is shipped for the environment of their name. `collect` writes
-`rows.jsonl.gz`; `runs.jsonl` has rows of a former rule, for the page on one rate.
+`rows.jsonl.gz`.
 """
 
 from __future__ import annotations

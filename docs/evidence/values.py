@@ -78,7 +78,9 @@ def quick(start: str) -> str:
 def short(*variants: str) -> str:
     """Return accuracy and tokens of short trainings from the weak start, means over seeds."""
     first = of_rate(variants[0])[0]["before"]
-    texts = [f"start: {plain(USUAL[0], first[USUAL[0]])} in {plain(USUAL[1], first[USUAL[1]])} tokens"]
+    texts = [
+        f"start: {plain(USUAL[0], first[USUAL[0]])} in {plain(USUAL[1], first[USUAL[1]])} tokens"
+    ]
     for name in variants:
         after = [row["evaluations"]["after"] for row in of_rate(name)]
         accuracy, tokens = (over(after, key) for key in USUAL[:2])
