@@ -113,7 +113,7 @@ CLAIMS: Sequence[Claim] = (
         ),
         "five seeds, 30 updates, one weak start",
         EACH,
-        "COMMIT",
+        "8db65427",
     ),
     Claim(
         "At the former default SmolLM2 keeps talking on harder tasks, in fewer words "
