@@ -27,7 +27,6 @@ from values import (
     schemes,
     scores,
     short,
-    spread,
     voted,
 )
 
@@ -233,16 +232,6 @@ CLAIMS: Sequence[Claim] = (
         "all seeds share one start",
         OWN_GROUP,
         "22663c70",
-    ),
-    Claim(
-        "Trained under a price, a team passes an error on in fewer tokens; no drop in adopters is "
-        "seen ([faults](../faults.md))",
-        "`make evidence-faults SEEDS='0 1'`",
-        ["faults/runs"],
-        "0 and 1",
-        spread,
-        "60 tasks; trained for another team",
-        f"own, none and 0.06, {GROUP}",
     ),
     Claim(
         "Telling once what one sees costs less than a plan every step"

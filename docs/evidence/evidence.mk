@@ -200,20 +200,6 @@ evidence-boxnet: .venv/installed  ## scripted teams plan by four schemes (docs/e
 	    agent.script=$$script evaluation.tasks=100 threads=1 resume=true hydra.run.dir=$(SCHEMES)/$${script}_$$size || exit 1; \
 	done; done
 
-# The quickstart at two prices, and a false claim in a team of peers who play with its policies.
-SPREAD := $(EVIDENCE)/faults
-evidence-faults: SEEDS := 0 1 2
-evidence-faults: .venv/installed  ## a false claim by price, topology and place (docs/faults.md)
-	for seed in $(SEEDS); do for price in 0 3; do \
-	  $(BIN)/laconic train seed=$$seed env.reward.price=$$price env.reward.normalizer=50 evaluation.tasks=100 threads=1 report=false logger=none resume=true \
-	    hydra.run.dir=$(SPREAD)/runs/$${price}_$$seed || exit 1; \
-	  for topology in complete star chain tree; do \
-	    $(BIN)/laconic compare 'entry=[fault_none,fault_hub,fault_leaf]' env.topology=$$topology compare.equal=false evaluation.tasks=60 \
-	      agent.model=$(SPREAD)/runs/$${price}_$$seed/policy threads=1 resume=true \
-	      hydra.run.dir=$(SPREAD)/$${price}_$${seed}_$$topology || exit 1; \
-	  done; \
-	done; done
-
 # The shipped policy behind gates: a script without and with noise, and one that learns from the worth of its messages.
 GATES := $(EVIDENCE)/gate
 evidence-gate: SEEDS := 0 1 2

@@ -154,23 +154,6 @@ def on_gpu() -> str:
     return "; ".join(parts)
 
 
-def spread() -> str:
-    """Return how far a false claim goes in a star at two prices, each seed with its intervals."""
-    parts = []
-    for price in (0, 3):
-        for place in ("hub", "leaf"):
-            own = (price, "star", f"fault_{place}")
-            group = [
-                row
-                for row in read("faults/runs")
-                if (row["price"], row["topology"], row["entry"]) == own
-            ]
-            agents = ", ".join(percent(row["fault_coverage"]) for row in group)
-            tokens = ", ".join(number(row["fault_tokens"], 0) for row in group)
-            parts.append(f"price {price}, {place}: {agents} of the agents, {tokens} tokens")
-    return "; ".join(parts)
-
-
 def linked() -> str:
     """Return what is left of a complete graph, and what a frozen team solves and reads with it."""
     rows = read("topology/runs")
