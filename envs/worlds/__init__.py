@@ -39,6 +39,8 @@ explain((RandomPlay, TeacherStyle, TurnView))
 _WORLDS = {
     "boxnet": ("boxnet", "BoxNet"),
     "commons": ("commons", "Commons"),
+    "cups": ("cups", "Cups"),
+    "hops": ("hops", "Hops"),
     "jury": ("jury", "Jury"),
     "matrix": ("matrix", "Matrix"),
 }

@@ -72,7 +72,7 @@ class Cups(World[State, str]):
     common_reward: ClassVar[bool] = True
     only_phrases: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {
-        "reward": {"price": PRICE, "normalizer": 2},
+        "reward": {"price": PRICE, "normalizer": 1.333},
         "budget": {"message": 12},
         "instructions": "brief",
     }
@@ -122,8 +122,8 @@ class Cups(World[State, str]):
 
     @property
     def team(self) -> Mapping[str, int]:
-        """Four members."""
-        return {"member": 4}
+        """Three members."""
+        return {"member": 3}
 
     @property
     def rounds(self) -> int:
@@ -172,15 +172,15 @@ class Cups(World[State, str]):
         part = state.parts[agent]
         moves = ""
         if state.round < len(part):
-            pairs = [
+            # Cups that stay are listed too, so that each part has one form.
+            pairs = (
                 f"{self.names[cup]} to {self.names[goes]}"
                 for cup, goes in enumerate(part[state.round])
-                if cup != goes
-            ]
-            moves = f"{', '.join(pairs)}." if pairs else "Nothing moved."
+            )
+            moves = f"{', '.join(pairs)}."
         if state.round:
             return moves
-        return f"The ball begins under {self.names[state.begin]}. Your part: {moves}"
+        return f"Your part: {moves} The ball begins under {self.names[state.begin]}."
 
     def legal_acts(self, state: State, agent: str) -> Collection[str]:
         """Return the answers, for the last agent."""
@@ -237,7 +237,7 @@ class Cups(World[State, str]):
 
     def teacher(self, style: TeacherStyle) -> Script:
         """Return the agent that a warm start imitates; see `scripts`."""
-        return scripts.Teacher(style, self.names, self.phrases)
+        return scripts.Relay(self.names, self.phrases, silent=style.silent, early=0.5)
 
 
 _PLACES = 8

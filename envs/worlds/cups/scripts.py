@@ -3,13 +3,13 @@
 - `relay`, `oracle`: in turn, say where the ball is, or nothing if the own part does not move it.
 - `broadcast`: at once, the first says where the ball is and the others tell their parts; the last
   one answers in the second round.
-- `verbose`: relay in which every member names the cup, moved or not.
+- `verbose`: relay in which all name a cup in every turn, in or out of turn, moved or not.
 - `reader`: reads in silence and answers when all parts are read; in the last round it guesses.
 - `guess`: answers at once.
 
-The teacher of a warm start plays a relay, or a broadcast where the time is too short for one. Its
-members speak where nothing moved too, and the others often repeat the last cup, which helps nobody
-and is not mistaken for a move.
+The teacher of a warm start does both: each of its members tells its part at once or waits for its
+turn, by chance, and a listener uses whatever it heard. So training can move to either protocol.
+It talks too much: where nothing moved, and out of turn, where it follows the member before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from random import Random
 
 from laconic.envs.errors import UnknownNameError
-from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, act_line
+from laconic.envs.worlds.base import Script, TurnView, act_line
 
 NAMES = ("broadcast", "guess", "oracle", "reader", "relay", "verbose")
 """Names of the scripts."""
@@ -37,7 +37,7 @@ def script(name: str, cups: Sequence[str], phrases: Sequence[str]) -> Script:
         "oracle": Relay(cups, phrases),
         "reader": Reader(cups),
         "relay": Relay(cups, phrases),
-        "verbose": Relay(cups, phrases, repeats=True),
+        "verbose": Relay(cups, phrases, silent=0.0),
     }
     if name not in scripts:
         raise UnknownNameError("agent.script", name, NAMES)
@@ -55,13 +55,36 @@ def phrase(facts: Mapping[str, float], place: int, round: int) -> int | None:
     return None if index < 0 else index
 
 
-def ball(facts: Mapping[str, float], cups: Sequence[str], round: int) -> int:
-    """Return the cup that a relay named last before a round, the beginning at first."""
-    cup = int(facts["begin"]) - 1
-    for place in range(round):
-        said = phrase(facts, place, place)
-        cup = cup if said is None or said >= len(cups) else said
-    return cup
+def known(
+    facts: Mapping[str, float], cups: Sequence[str], phrases: Sequence[str]
+) -> tuple[int, int]:
+    """Return the first member whose part is not told yet, and the cup of the ball before it.
+
+    A member has its turn when all parts before its own are told. It then names the cup, and silence
+    means that its part does not move the ball.
+    """
+    member, cup, moves = 0, int(facts["begin"]) - 1, {}
+    for round in range(int(facts["round"])):
+        for place in range(int(facts["members"])):
+            if (said := phrase(facts, place, round)) is not None and said >= len(cups):
+                moves[place] = told(phrases[said], cups)
+        if member not in moves:
+            said = phrase(facts, member, round)
+            member, cup = member + 1, cup if said is None else said
+        while member in moves:
+            member, cup = member + 1, moves[member][cup]
+    return member, cup
+
+
+def told(message: str, cups: Sequence[str]) -> list[int]:
+    """Return the part that a message tells; the last cup goes where no other goes."""
+    goes = [cups.index(name) for name in message.split()]
+    return [*goes, next(cup for cup in range(len(cups)) if cup not in goes)]
+
+
+def part(move: Sequence[int], cups: Sequence[str]) -> str:
+    """Return the message that tells a part."""
+    return " ".join(cups[goes] for goes in move[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +95,32 @@ class Relay:
     """Names of the cups."""
     phrases: Sequence[str]
     """All messages."""
-    repeats: bool = False
-    """True to name a cup that did not move."""
+    silent: float = 1.0
+    """Fraction of silent turns out of turn, and where the ball does not move."""
+    early: float = 0.0
+    """Fraction of members in the middle that tell their part at once."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return the cup, the act or the silence of this turn."""
+        """Return the cup, the part, the act or the silence of this turn."""
         facts = turn.facts
-        place, round = int(facts["place"]), int(facts["round"])
-        if round != place:
+        place, last = int(facts["place"]), int(facts["members"]) - 1
+        member, cup = known(facts, self.cups, self.phrases)
+        move = own_move(facts, self.cups)
+        if place == member == last:
+            return act_line(self.cups[move[cup]])
+        if place == member:
+            moved = move[cup] != cup or random.random() >= self.silent
+            return self.cups[move[cup]] if moved else ""
+        hurried = bool(self.early) and facts["deadline"] <= last
+        if 0 < place < last and not facts["round"] and (hurried or random.random() < self.early):
+            return part(move, self.cups)
+        if random.random() < self.silent:
             return ""
-        cup = ball(facts, self.cups, place)
-        after = own_move(facts, self.cups)[cup]
-        if place == int(facts["members"]) - 1:
-            return act_line(self.cups[after])
-        return self.cups[after] if self.repeats or after != cup else ""
+        said = (
+            phrase(facts, place - 1, int(facts["round"]) - 1) if place and facts["round"] else None
+        )
+        begin = int(facts["begin"]) - 1
+        return self.cups[move[begin if said is None or said >= len(self.cups) else said]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +131,6 @@ class Broadcast:
     """Names of the cups."""
     phrases: Sequence[str]
     """All messages."""
-    repeats: bool = False
-    """True to tell parts that moved nothing."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the part, the act or the silence of this turn."""
@@ -109,9 +142,8 @@ class Broadcast:
             if last:
                 return ""
             if place == 0:
-                return self.cups[move[begin]] if self.repeats or move[begin] != begin else ""
-            told = " ".join(self.cups[goes] for goes in move[:-1])
-            return told if self.repeats or move != sorted(move) else ""
+                return self.cups[move[begin]] if move[begin] != begin else ""
+            return part(move, self.cups) if move != sorted(move) else ""
         if not last:
             return ""
         cup = begin
@@ -120,9 +152,7 @@ class Broadcast:
         for earlier in range(1, members - 1):
             said = phrase(facts, earlier, 0)
             if said is not None and said >= len(self.cups):
-                goes = [self.cups.index(name) for name in self.phrases[said].split()]
-                goes.append(next(i for i in range(len(self.cups)) if i not in goes))
-                cup = goes[cup]
+                cup = told(self.phrases[said], self.cups)[cup]
         return act_line(self.cups[move[cup]])
 
 
@@ -143,24 +173,3 @@ class Reader:
         if not last or (self.patient and not done):
             return ""
         return act_line(self.cups[own_move(facts, self.cups)[int(facts["begin"]) - 1]])
-
-
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A member of mixed style; see the module."""
-
-    style: TeacherStyle
-    """Fraction of silent turns where a member has nothing to tell."""
-    cups: Sequence[str]
-    """Names of the cups."""
-    phrases: Sequence[str]
-    """All messages."""
-
-    def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return the cup, the act or the silence of this turn."""
-        facts = turn.facts
-        protocol = Relay if facts["deadline"] >= facts["members"] else Broadcast
-        said = protocol(self.cups, self.phrases, repeats=True)(turn, random)
-        if said or random.random() < self.style.silent:
-            return said
-        return self.cups[ball(facts, self.cups, int(facts["round"]))]

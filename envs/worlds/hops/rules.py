@@ -232,4 +232,4 @@ class Hops(World[State, str]):
 
     def teacher(self, style: TeacherStyle) -> Script:
         """Return the agent that a warm start imitates; see `scripts`."""
-        return scripts.Teacher(style, self.known)
+        return scripts.Member(self.known, waits=style.silent)

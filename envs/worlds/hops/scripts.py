@@ -7,8 +7,7 @@
   the best guess.
 - `everyone`: all answer at once with a name that the question does not contain.
 
-The teacher of a warm start follows the chain, at times aloud where it could wait, and its other
-members often repeat the last name, which helps nobody and is not mistaken for a step.
+The teacher of a warm start follows the chain, mostly aloud where it could wait.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from random import Random
 
 from laconic.envs.errors import UnknownNameError
-from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, act_line
+from laconic.envs.worlds.base import Script, TurnView, act_line
 from laconic.envs.worlds.hops import theory
 
 NAMES = ("chain", "everyone", "oracle", "reader", "verbose")
@@ -36,7 +35,7 @@ def script(name: str, names: Sequence[str]) -> Script:
         "everyone": Guesser(names),
         "oracle": Member(names),
         "reader": Reader(names),
-        "verbose": Member(names, waits=False),
+        "verbose": Member(names, waits=0.0),
     }
     if name not in scripts:
         raise UnknownNameError("agent.script", name, NAMES)
@@ -84,8 +83,8 @@ class Member:
 
     names: Sequence[str]
     """Names of the world."""
-    waits: bool = True
-    """True to be silent while the own facts lead on."""
+    waits: float = 1.0
+    """Fraction of silent turns while the own facts lead on."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the name, the act or the silence of this turn."""
@@ -98,7 +97,8 @@ class Member:
             return ""
         if step == turn.facts["steps"]:
             return act_line(self.names[name])
-        return "" if self.waits and links.after(name) is not None else self.names[name]
+        leads_on = links.after(name) is not None
+        return "" if leads_on and random.random() < self.waits else self.names[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +154,3 @@ class Guesser:
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the answer: the first name that the question does not contain."""
         return act_line(self.names[int(turn.facts["first"] == 1)])
-
-
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A member of mixed style; see the module."""
-
-    style: TeacherStyle
-    """Fraction of silent turns where a member has nothing to tell."""
-    names: Sequence[str]
-    """Names of the world."""
-
-    def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return the name, the act or the silence of this turn."""
-        said = Member(self.names, waits=random.random() < 0.5)(turn, random)
-        if said or random.random() < self.style.silent:
-            return said
-        return self.names[Links(turn.facts, self.names).said(int(turn.facts["round"]))[1]]

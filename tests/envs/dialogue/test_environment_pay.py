@@ -168,7 +168,10 @@ def test_metadata_says_how_the_task_pays(make_env):
 
 
 MOST = {"tldr": 2.98, "arxiv": 2.98, "coop_humaneval": 4.0, "coop_mbpp": 4.0}
-LUCK = {"signal": 0.25, "strategyqa": 0.5, "sports": 0.5, "jury": 0.5}
+LUCK = {
+    **{"signal": 0.25, "strategyqa": 0.5, "sports": 0.5},
+    **{"jury": 0.5, "hops": 1 / 11, "cups": 1 / 3},
+}
 
 
 @pytest.mark.parametrize("name", envs.names())

@@ -12,7 +12,7 @@ from laconic.envs.worlds.base import TeacherStyle, TurnView
 from laconic.envs.worlds.cups import theory
 from laconic.envs.worlds.cups.rules import Cups, State
 from laconic.envs.worlds.cups.scripts import NAMES
-from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 
@@ -21,7 +21,7 @@ COUNT = 400
 
 def figures(script: str, **settings) -> dict[str, float]:
     environments = [
-        envs.make(Cups, free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+        envs.make("cups", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
     ]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
@@ -46,9 +46,10 @@ def test_the_oracle_is_the_relay() -> None:
     assert Cups().script("oracle") == Cups().script("relay") != Cups().script("verbose")
 
 
-def test_who_repeats_the_cup_speaks_in_every_turn() -> None:
+def test_who_is_verbose_speaks_in_every_turn() -> None:
+    # Three members in three rounds, and the last word is the answer.
     found = figures("verbose")
-    assert (found["accuracy"], found["tokens_said"]) == (1.0, 3.0)
+    assert (found["accuracy"], found["tokens_said"]) == (1.0, 8.0)
 
 
 @pytest.mark.parametrize(
@@ -70,23 +71,65 @@ def test_an_unknown_script_is_refused() -> None:
     assert all(callable(Cups().script(name)) for name in NAMES)
 
 
-@pytest.mark.parametrize(
-    ("deadline", "told"), [(None, [{"blue"}, {"", "red"}]), (2, [{"blue"}, {"red blue"}])]
-)
-def test_the_teacher_tells_a_part_and_often_repeats_the_last_cup(
-    deadline: int | None, told: list[set[str]]
-) -> None:
-    world = Cups(deadline=deadline)
-    still = ((0, 1, 2),)
-    state = State(0, {"member_0": ((1, 0, 2),), "member_1": still, "member_2": still})
+ONE, TWO, STILL = ((1, 0, 2),), ((1, 2, 0),), ((0, 1, 2),)
+
+
+def said(world: Cups, state: State, agent: str) -> list[str]:
     script = world.teacher(TeacherStyle(terse=0.2, silent=0.25, best=0.2, frames=1))
+    view = TurnView(agent, world.facts_for(state, agent), "", False)
+    return [script(view, Random(seed)) for seed in range(400)]
 
-    def said(agent: str) -> list[str]:
-        view = TurnView(agent, world.facts_for(state, agent), "", False)
-        return [script(view, Random(seed)) for seed in range(400)]
 
-    # Two rounds are too short for a relay of three, so all tell their parts at once.
-    assert [set(said(f"member_{place}")) for place in (0, 1)] == told
-    last = said("member_2")
-    assert set(last) == {"", "red"}
-    assert last.count("") / 400 == pytest.approx(0.25, abs=0.09)
+def test_members_of_the_teacher_tell_their_part_at_once_or_wait() -> None:
+    # Red goes to blue, to green, and stays there.
+    state = State(
+        0, dict(zip(("member_0", "member_1", "member_2"), (ONE, TWO, STILL), strict=True))
+    )
+    assert set(said(Cups(), state, "member_0")) == {"blue"}
+    middle = said(Cups(), state, "member_1")
+    # Its own part brings red to blue, which helps nobody yet.
+    assert set(middle) == {"", "blue", "blue green"}
+    assert middle.count("blue green") / 400 == pytest.approx(0.5, abs=0.1)
+    assert middle.count("") / 400 == pytest.approx(0.125, abs=0.07)
+    # Two rounds are too short for a relay of three.
+    assert set(said(Cups(deadline=2), state, "member_1")) == {"blue green"}
+    assert set(said(Cups(), state, "member_2")) == {"", "red"}
+
+
+@pytest.mark.parametrize(
+    ("heard", "middle", "last"),
+    [
+        # The part was told, so the last member can answer, and the other only repeats it.
+        ({"member_0": "blue", "member_1": "blue green"}, {"", "green"}, {"> green"}),
+        # It is the turn of the other one.
+        ({"member_0": "blue"}, {"green"}, {"", "red"}),
+    ],
+)
+def test_the_teacher_uses_what_it_heard(
+    heard: dict[str, str], middle: set[str], last: set[str]
+) -> None:
+    parts = {"member_0": ONE, "member_1": TWO, "member_2": STILL}
+    state = State(0, parts, 1, (heard,))
+    assert set(said(Cups(), state, "member_1")) == middle
+    assert set(said(Cups(), state, "member_2")) == last
+
+
+def test_the_teacher_is_sometimes_silent_where_the_ball_stays() -> None:
+    parts = {"member_0": STILL, "member_1": TWO, "member_2": STILL}
+    first = said(Cups(), State(0, parts), "member_0")
+    assert set(first) == {"", "red"}
+    assert first.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    # Silence in a turn means that the ball stays.
+    assert set(said(Cups(), State(0, parts, 1, ({},)), "member_1")) == {"blue"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"team": {"member": 5}, "cups": 4, "deadline": 5}])
+def test_a_team_of_teachers_is_always_right(settings: dict) -> None:
+    environments = [
+        envs.make("cups", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+    ]
+    policy = teacher_policy(Teacher(), environments[0])
+    starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
+    agents = environments[0].possible_agents
+    episodes = play(environments, dict.fromkeys(agents, policy), starts, seed=0)
+    assert summarize(episodes)["accuracy"] == 1.0

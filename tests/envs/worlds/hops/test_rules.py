@@ -63,7 +63,7 @@ def test_the_first_answers_end_the_game(acts: dict[str, str], gain: float) -> No
 
 
 def test_silence_ends_nothing_before_the_deadline() -> None:
-    env = envs.make(Hops, tasks=1, deadline=5)
+    env = envs.make("hops", tasks=1, deadline=5)
     env.reset(seed=0)
     for _ in range(4):
         env.step({})
@@ -97,7 +97,7 @@ def test_the_circle_is_one_and_dealt_once() -> None:
 )
 def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> None:
     with pytest.raises(SettingError, match=match):
-        envs.make(Hops, tasks=1, **settings)
+        envs.make("hops", tasks=1, **settings)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
 )
 def test_the_best_reward_is_that_of_the_theory(settings: dict, best: float | None) -> None:
     expected = None if best is None else pytest.approx(best, abs=1e-6)
-    assert envs.make(Hops, tasks=1, **settings).best_reward == expected
+    assert envs.make("hops", tasks=1, **settings).best_reward == expected
 
 
 def test_the_environment_keeps_the_contract() -> None:
-    check_env(lambda: envs.make(Hops, tasks=20))
-    check_env(lambda: envs.make(Hops, tasks=20, team={"member": 1}, pages=4))
+    check_env(lambda: envs.make("hops", tasks=20))
+    check_env(lambda: envs.make("hops", tasks=20, team={"member": 1}, pages=4))

@@ -12,7 +12,7 @@ from laconic.envs.worlds.base import TeacherStyle, TurnView
 from laconic.envs.worlds.hops import theory
 from laconic.envs.worlds.hops.rules import Hops, State
 from laconic.envs.worlds.hops.scripts import NAMES
-from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 
@@ -21,7 +21,7 @@ COUNT = 400
 
 def figures(script: str, **settings) -> dict[str, float]:
     environments = [
-        envs.make(Hops, free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+        envs.make("hops", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
     ]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
@@ -76,7 +76,7 @@ def test_an_unknown_script_is_refused() -> None:
     assert all(callable(Hops().script(name)) for name in NAMES)
 
 
-def test_the_teacher_follows_the_chain_and_often_repeats_the_last_name() -> None:
+def test_the_teacher_follows_the_chain_mostly_aloud() -> None:
     world = Hops(names=6, steps=3)
     state = State((0, 2, 1, 3, 4, 5), {"member_0": ((0, 2, 4),), "member_1": ((1, 3, 5),)})
     script = world.teacher(TeacherStyle(terse=0.2, silent=0.25, best=0.2, frames=1))
@@ -85,10 +85,20 @@ def test_the_teacher_follows_the_chain_and_often_repeats_the_last_name() -> None
         view = TurnView(agent, world.facts_for(state, agent), "", False)
         return [script(view, Random(seed)) for seed in range(400)]
 
-    # Ana asks Cal: its holder says so half of the time, although it goes on from Cal itself.
+    # Ana asks Cal: its holder mostly says so, although it goes on from Cal itself.
     waiting = said("member_0")
-    assert set(waiting) == {"", "Ana", "Cal"}
-    assert waiting.count("Cal") / 400 == pytest.approx(0.5, abs=0.1)
-    others = said("member_1")
-    assert set(others) == {"", "Ana"}
-    assert others.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    assert set(waiting) == {"", "Cal"}
+    assert waiting.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    assert set(said("member_1")) == {""}
+
+
+def test_a_team_of_teachers_is_always_right() -> None:
+    environments = [
+        envs.make("hops", free=True, tasks=COUNT, split="evaluation") for _ in range(50)
+    ]
+    policy = teacher_policy(Teacher(), environments[0])
+    starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
+    agents = environments[0].possible_agents
+    found = summarize(play(environments, dict.fromkeys(agents, policy), starts, seed=0))
+    # Between 1.64 words where all wait and 2 where none does.
+    assert found["accuracy"] == 1.0 and 1.8 < found["tokens_said"] < 2.0
