@@ -192,11 +192,15 @@ def _parameters(module: _Module, function: ast.FunctionDef) -> dict[str, Setting
     defaults = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = [*zip(placed, defaults, strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return {
-        each.arg: Setting(module.kind(each.annotation), module.value(default))
-        for each, default in pairs
-        if each.arg not in ("self", "cls")
-    }
+    settings: dict[str, Setting] = {}
+    for each, node in pairs:
+        kind, default = module.kind(each.annotation), module.value(node)
+        if each.annotation is None and isinstance(default, bool | int | float):
+            # Without an annotation the default says the type.
+            kind = type(default)
+        if each.arg not in ("self", "cls"):
+            settings[each.arg] = Setting(kind, default)
+    return settings
 
 
 def _fields(module: _Module, node: ast.ClassDef) -> Iterator[tuple[str, Setting]]:

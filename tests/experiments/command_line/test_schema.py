@@ -79,6 +79,14 @@ def test_type_marks_and_default_stand_at_the_field(tmp_path, monkeypatch):
     assert settings["begin"] == Setting(Annotated[bool, TYPED], False)
 
 
+def test_a_default_says_the_type_where_no_annotation_does(tmp_path, monkeypatch):
+    (tmp_path / "bare.py").write_text("def loss(inputs, cap=3.0, floor=None, name='x'):\n    ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = known_settings("bare.loss")
+    assert settings["cap"].is_safe(2) and not settings["cap"].is_safe("2")
+    assert not any(settings[name].is_safe(2) for name in ("inputs", "floor", "name"))
+
+
 def test_a_name_without_a_source_takes_any_setting():
     assert settings_of("no_such_package.Thing") is None
     assert settings_of("os.mkdir") is None
