@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any, cast
 
-from laconic.envs.checks import TRUSTED, Trust, check_names, choice, flag, number, whole
+from laconic.envs.checks import TRUSTED, Bound, Count, Trust, check_names, checked
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
@@ -99,17 +99,18 @@ def makers(factory: Factory) -> list[Callable[..., Any]]:
     return [WorldEnv, factory] if isclass(factory) and issubclass(factory, World) else [factory]
 
 
+@checked("env")
 def make(
     name: str | Benchmark | type[World[Any, Any]],
     *,
     source: Annotated[str | PathLike[str], Trust((GENERATED,))] = GENERATED,
     split: Split = "train",
-    tasks: int | None = None,
-    holdout: float | None = None,
+    tasks: Count | None = None,
+    holdout: Annotated[float, Bound(gt=0, lt=1)] | None = None,
     holdout_seed: int = 0,
     reader: Mapping[str, Any] | None = None,
     generator: Annotated[Mapping[str, Any] | None, TRUSTED] = None,
-    max_rounds: int = 1000,
+    max_rounds: Count = 1000,
     free: bool = False,
     **settings: Any,
 ) -> TeamEnv:
@@ -150,12 +151,6 @@ def make(
         SettingError: a setting is out of its range, or belongs to sources and tasks are generated.
     """
     factory = find(name) if isinstance(name, str) else name
-    whole("env.tasks", tasks, 1, optional=True)
-    number("env.holdout", holdout, above=0, below=1, optional=True)
-    whole("env.holdout_seed", holdout_seed)
-    whole("env.max_rounds", max_rounds, 1)
-    choice("env.split", split, ("train", "evaluation"))
-    flag("env.free", free)
     reading, generating = _mapping("env.reader", reader), _mapping("env.generator", generator)
     declared = declared_defaults(factory)
     if free:

@@ -12,17 +12,34 @@ type cannot say: the bounds of a number, and whether a run folder of a stranger 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from inspect import isclass
 from numbers import Integral, Real
 from types import UnionType
-from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
+P = ParamSpec("P")
+R = TypeVar("R")
 LONGEST_NAME = 80
 """Maximum length of an agent's name in bytes; escaped for a path, it fits a file name of 255."""
 
@@ -57,6 +74,18 @@ are loaded as data."""
 TYPED = Trust()
 """No value, whatever the type. Use it for a number or a switch that starts something."""
 
+Count = Annotated[int, Bound(ge=1)]
+"""A whole number of at least 1."""
+Whole = Annotated[int, Bound(ge=0)]
+"""A whole number of at least 0."""
+Share = Annotated[float, Bound(ge=0, le=1)]
+"""A number from 0 to 1."""
+Positive = Annotated[float, Bound(gt=0)]
+"""A number above 0."""
+NotNegative = Annotated[float, Bound(ge=0)]
+"""A number of at least 0."""
+Ceiling = Annotated[float, Bound(gt=0, finite=False)]
+"""A number above 0, or infinity for none."""
 Word = Annotated[str, TRUSTED]
 """A word that reaches no file, server, program or import."""
 Model = Annotated[str, TRUSTED]
@@ -75,6 +104,9 @@ def alternatives(kind: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, 
             yield from alternatives(each, marks)
     else:
         yield kind, marks
+
+
+_PLAIN = (bool, int, float, str)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -172,6 +204,97 @@ def choice(name: str, value: Any, options: Collection[Any]) -> Any:
     if value not in options:
         raise UnknownNameError(name, value, map(str, options))
     return value
+
+
+def check(name: str, value: Any, kind: Any) -> None:
+    """Refuse a value that an annotation does not admit.
+
+    Numbers, switches and listed words are checked; what else a type may hold is left to its class.
+
+    Args:
+        name: the key as the user types it.
+        value: the value to check.
+        kind: annotation, whose marks give the bounds of a number.
+
+    Raises:
+        SettingError: a number or a switch is none, or a number is out of bounds.
+        UnknownNameError: a word is none of the options.
+    """
+    marked = [*alternatives(kind)]
+    optional = any(each is type(None) for each, _ in marked)
+    plain = isinstance(value, _PLAIN)
+    kinds = [
+        each
+        for each, _ in marked
+        # A number or a text is no object of a class.
+        if each is not type(None) and not (plain and isclass(each) and each not in (Any, *_PLAIN))
+    ]
+    if (value is None and optional) or not kinds:
+        return
+    if all(get_origin(each) is Literal for each in kinds):
+        options = [word for each in kinds for word in get_args(each)]
+        choice(name, value, [*options, None] if optional else options)
+        return
+    marks = (mark for _, own in marked for mark in own if isinstance(mark, Bound))
+    bound = next(marks, Bound())
+    if kinds == [bool]:
+        flag(name, value)
+    elif kinds == [int]:
+        lowest = None if bound.ge == -math.inf else int(bound.ge)
+        whole(name, value, lowest, bound.le, optional=optional)
+    elif {*kinds} <= {int, float}:
+        limits = {"lowest": bound.ge, "above": bound.gt, "highest": bound.le, "below": bound.lt}
+        number(name, value, **limits, optional=optional, finite=bound.finite)
+
+
+def check_fields(record: Any, key: str) -> None:
+    """Check the fields of a dataclass by their annotations, as `check` does.
+
+    Args:
+        record: the object, in its `__post_init__`.
+        key: its key as the user types it, such as `env.reward`.
+    """
+    owner: Any = type(record)
+    kinds = _kinds(owner)
+    for field in fields(record):
+        if field.init and field.name in kinds:
+            check(f"{key}.{field.name}", getattr(record, field.name), kinds[field.name])
+
+
+def checked(key: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Check the arguments of a function or a constructor by their annotations, as `check` does.
+
+    Args:
+        key: key of its settings as the user types it, such as `env`.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            kinds = _kinds(function)
+            for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():
+                if name in kinds:
+                    check(f"{key}.{name}", value, kinds[name])
+            return function(*args, **kwargs)
+
+        names = inspect.getfullargspec(function).args
+        return call
+
+    return decorate
+
+
+@functools.cache
+def _kinds(owner: Any) -> Mapping[str, Any]:
+    """Return the annotations of a function, or of a class and its bases, that can be evaluated."""
+    kinds: dict[str, Any] = {}
+    for part in reversed(owner.__mro__) if isclass(owner) else (owner,):
+        names = vars(sys.modules[part.__module__])
+        for name, annotation in inspect.get_annotations(part).items():
+            # Some names are imported for type checkers alone.
+            with suppress(Exception):
+                is_text = isinstance(annotation, str)
+                kinds[name] = eval(annotation, names) if is_text else annotation
+    return kinds
 
 
 def check_names(kind: str, names: Iterable[str], options: Collection[str]) -> None:

@@ -34,7 +34,6 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, compared, read_row
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder, write_atomically
-from laconic.experiments.session.checks import check_compare
 from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.session.setup import (
     make_environments,
@@ -99,7 +98,6 @@ class Comparison:
 def main(cfg: DictConfig) -> None:
     """Run the comparison of a configuration."""
     processes = launched()
-    check_compare(cfg)
     set_up_process(cfg.threads)
     with main_process_folder(HydraConfig.get().runtime.output_dir, processes) as folder:
         compare(cfg, folder, processes)

@@ -26,12 +26,12 @@ from rich.console import Console
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder
 from laconic.experiments.command_line.arguments import expand_home
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.sweeping import check
-from laconic.experiments.command_line.targets import accept_hidden, settle
+from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.command_line.trust import GROUPS, check_settings
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.records import Transcript
@@ -89,7 +89,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     from laconic.experiments.train import main
 
     replace_unprintable()
-    accepted = accept_hidden(expand_home([*overrides, *spelled(settings)]))
+    accepted = expand_home([*overrides, *spelled(settings)])
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
     path = path.expanduser()
     with _errors_in_python(), _hydra_job("train", accepted, path.absolute()) as cfg:
@@ -107,7 +107,7 @@ def compose(*overrides: str, program: str = "train", **settings: Any) -> DictCon
     Raises:
         SettingError: a setting does not exist.
     """
-    accepted = accept_hidden(expand_home([*overrides, *spelled(settings)]))
+    accepted = expand_home([*overrides, *spelled(settings)])
     return _composed(program, accepted, whole=False)
 
 
@@ -246,7 +246,8 @@ def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
     offer_environments(overrides, CONF)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         try:
-            return hydra_compose(program, overrides=overrides, return_hydra_config=whole)
+            accepted = accept_hidden(overrides, program)
+            return hydra_compose(program, overrides=accepted, return_hydra_config=whole)
         except HydraException as error:
             message = describe(error, lambda: compose_keys(program, str(CONF), overrides))
             raise SettingError(in_python(message or str(error))) from error

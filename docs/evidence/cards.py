@@ -10,8 +10,8 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.run_folder.folder import flatten
 from laconic.learners.agents.recipes import CARD, RECIPES
 from laconic.learners.commands import command

@@ -25,8 +25,8 @@ from rows import HERE
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.worlds import join_act
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session import setup
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.policy import HFPolicy

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Count, check_fields
 
 UNLIMITED = 2**31 - 1
 """Stands for "no cap" wherever a number of tokens is shown as int32."""
@@ -34,21 +34,20 @@ _ASCII = re.compile(rf"{_SPACE}?[A-Za-z]{{1,8}}|{_SPACE}?(?:[0-9]{{1,3}}|{_SIGN}
 class Budget:
     """Caps on messages and thoughts, in tokens; None is no cap."""
 
-    message: int | None = None
+    message: Count | None = None
     """Tokens of one message."""
-    agent: int | None = None
+    agent: Count | None = None
     """Tokens of one agent in the whole episode."""
-    round: int | None = None
+    round: Count | None = None
     """Tokens of all agents in one round."""
-    episode: int | None = None
+    episode: Count | None = None
     """Tokens of all agents in the whole episode; when they are spent the episode ends."""
-    thought: int | None = None
+    thought: Count | None = None
     """Tokens of the thought before one message; an agent that thinks longer says nothing."""
 
     def __post_init__(self) -> None:
         """Raise SettingError where a cap is neither None nor an integer of at least 1."""
-        for field in fields(self):
-            whole(f"env.budget.{field.name}", getattr(self, field.name), 1, optional=True)
+        check_fields(self, "env.budget")
 
     @property
     def longest_thought(self) -> int:

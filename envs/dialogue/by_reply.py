@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.envs.checks import check_names, choice, number
+from laconic.envs.checks import Bound, check_fields, check_names
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 
@@ -91,7 +91,7 @@ def nearest(units: NDArray[np.float64], among: Collection[int]) -> int:
 class ByReply:
     """Settings of links that replies make."""
 
-    similarity: float = 0.6
+    similarity: Annotated[float, Bound(gt=0, le=1)] = 0.6
     """Least cosine of two replies that are linked, above 0 and at most 1."""
     embed: Embed | None = None
     """Function that makes the vectors of texts; None counts tokens."""
@@ -100,7 +100,7 @@ class ByReply:
 
     def __post_init__(self) -> None:
         """Check the range (`SettingError`)."""
-        number("env.topology.similarity", self.similarity, above=0, highest=1)
+        check_fields(self, "env.topology")
         if self.embed is not None and not callable(self.embed):
             raise SettingError(
                 "env.topology.embed must be a function from texts to vectors, or null to count"
@@ -117,7 +117,6 @@ class ByReply:
         """
         if not isinstance(topology, Mapping) or "kind" not in topology:
             return None
-        choice("env.topology.kind", topology["kind"], (KIND,))
         check_names("setting of env.topology", topology, cls.__dataclass_fields__)
         return cls(**topology)
 

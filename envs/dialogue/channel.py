@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, flag, number
+from laconic.envs.checks import Share, check_fields
 from laconic.envs.dialogue.messages import SILENT_ROUND, Message, heard
 from laconic.envs.errors import SettingError
 
@@ -34,7 +34,7 @@ _BLOCK = 64
 class Channel:
     """Settings of lost messages."""
 
-    lose: float = 0.0
+    lose: Share = 0.0
     """Probability that a message is lost, from 0 to 1."""
     mark: bool = False
     """Tell listeners that an agent could not be heard; otherwise it seems silent."""
@@ -46,10 +46,7 @@ class Channel:
 
     def __post_init__(self) -> None:
         """Raise SettingError for values out of range, UnknownNameError for other words."""
-        number("env.channel.lose", self.lose, lowest=0, highest=1)
-        flag("env.channel.mark", self.mark)
-        choice("env.channel.per", self.per, ("listener", "message"))
-        flag("env.channel.probe", self.probe)
+        check_fields(self, "env.channel")
         if self.probe and not self.mark:
             raise SettingError(
                 "env.channel.probe=true marks silences; it needs env.channel.mark=true"

@@ -28,11 +28,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from laconic.envs.checks import Word, choice, number, whole
+from laconic.envs.checks import Bound, Count, Word, checked, choice
 from laconic.envs.dialogue.addressing import (
     Addressing,
     Hearing,
@@ -191,13 +191,14 @@ class DialogueEnv(TeamEnv):
 
     metadata: dict[str, Any] = {**TeamEnv.metadata, "reward": "common"}
 
+    @checked("env")
     def __init__(
         self,
         benchmark: Benchmark,
         tasks: Sequence[Task],
         *,
         team: Mapping[str, int] | None = None,
-        rounds: int = 2,
+        rounds: Count = 2,
         information: Information = "full",
         topology: Topology = "complete",
         schedule: Schedule = "all",
@@ -206,7 +207,7 @@ class DialogueEnv(TeamEnv):
         feedback: Mode = "none",
         expert: Expert | None = None,
         stop_at: float | None = None,
-        agree_at: float | None = None,
+        agree_at: Annotated[float, Bound(gt=0, le=1)] | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
         channel: Channel | None = None,
@@ -221,7 +222,6 @@ class DialogueEnv(TeamEnv):
         self.metadata = {**self.metadata, "name": f"{benchmark.name}_v{benchmark.version}"}
         self.graded = True
         """Whether an episode ends with a score; learners that do not need it may save the time."""
-        rounds = whole("env.rounds", rounds, 1)
         team = {"solver": 1, "helper": 3} if team is None else team
         roster = Roster.of(team, topology, schedule, answer, rounds)
         budget, reward = budget or Budget(), reward or Reward()
@@ -248,11 +248,10 @@ class DialogueEnv(TeamEnv):
             slow=benchmark.slow or expert is not None,
         )
         self.holders, self.joint = roster.holders, roster.joint
-        self.information: Information = choice("env.information", information, ("full", "split"))
+        self.information = information
         for key in ("multiply_by", "measure"):
             choice(f"env.reward.{key}", getattr(self.reward, key), (None, *benchmark.measures))
-        self.stop_at = number("env.stop_at", stop_at, optional=True)
-        self.agree_at = number("env.agree_at", agree_at, above=0, highest=1, optional=True)
+        self.stop_at, self.agree_at = stop_at, agree_at
         if self.agree_at is not None and (self.joint or len(self.answering) < 2):
             raise SettingError(
                 "env.agree_at needs several agents that answer one question (env.answer=majority);"

@@ -18,18 +18,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from laconic.envs.checks import Word, choice, whole
+from laconic.envs.checks import Whole, Word, check_fields
 from laconic.envs.dialogue.messages import Message, join_thought, split_thought
 from laconic.envs.dialogue.roster import Roster, Shares, role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Benchmark, Falsehood, Task
 
 Kind = Literal["false_fact", "false_claim", "mute", "parrot"]
-HUB, LEAF = "hub", "leaf"
+HUB = "hub"
+LEAF = "leaf"
 """Places of the agents that most others hear, and that fewest others hear."""
 FRAMES = {
     "plain": "{}",
@@ -49,7 +50,7 @@ class Fault:
     place: Word = LEAF
     """Place of the faulty agent: `hub`, the agent that most others hear; `leaf`, one that fewest
     hear; a role; or an agent. Equal candidates are drawn by chance."""
-    round: int = 0
+    round: Whole = 0
     """First round of the fault, from 0. A false claim is made in the first message from then on,
     so a silent agent claims nothing."""
     packaging: Literal["plain", "compliance", "alarm"] = "plain"
@@ -57,9 +58,7 @@ class Fault:
 
     def __post_init__(self) -> None:
         """Raise SettingError or UnknownNameError for values that do not fit together."""
-        choice("env.fault.kind", self.kind, (None, *get_args(Kind)))
-        choice("env.fault.packaging", self.packaging, FRAMES)
-        whole("env.fault.round", self.round, 0)
+        check_fields(self, "env.fault")
         if self.packaging != "plain" and self.kind != "false_claim":
             raise SettingError(
                 f"env.fault.packaging={self.packaging} words a claim; set"

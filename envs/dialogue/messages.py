@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from laconic.envs.checks import choice
 from laconic.envs.dialogue.characters import INVISIBLE
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
@@ -312,10 +311,9 @@ class Feedback:
             expert: asked in mode `expert`, and in no other.
 
         Raises:
-            UnknownNameError: there is no such mode.
             SettingError: the mode needs an expert or findings, and there are none.
         """
-        self._mode: Mode = choice("env.feedback", mode, MODES)
+        self._mode: Mode = mode
         self._benchmark, self._expert = benchmark, expert
         self.given = mode != "none"
         """Whether agents are told anything between rounds."""

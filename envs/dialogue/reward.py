@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from laconic.envs.checks import Word, choice, flag, number
+from laconic.envs.checks import Bound, NotNegative, Positive, Word, check_fields
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
@@ -35,9 +35,9 @@ the largest one are infinite."""
 class Reward:
     """Price of a token, who is charged, and when."""
 
-    price: float = 0.0
+    price: NotNegative = 0.0
     """Reward units that `normalizer` tokens cost; 0 gives the plain task reward."""
-    normalizer: float = 100.0
+    normalizer: Positive = 100.0
     """Number of tokens that cost one `price`."""
     charge: Literal["own", "team", "listeners"] = "own"
     """`own`: a message is charged to its speaker. `team`: it is charged to every agent in full.
@@ -53,13 +53,13 @@ class Reward:
     """Do not charge the tokens that state the answer; they still count against the budget. Only the
     plain statement of the answer is free, once per episode for each agent."""
 
-    read_price: float = 0.0
+    read_price: NotNegative = 0.0
     """Reward units that `normalizer` tokens cost an agent that hears them. No message token is
     exempt here; names of speakers and texts of the environment are free."""
-    thought_weight: float = 1.0
+    thought_weight: Annotated[float, Bound(ge=0, le=DEAREST)] = 1.0
     """Price of a thought token as a share of the price of a message token; 0 is free. No part of a
     thought is exempt."""
-    round_price: float = 0.0
+    round_price: Annotated[float, Bound(ge=0, le=DEAREST)] = 0.0
     """Reward units that each played round takes off the task reward of every agent, also in silence
     and in failed episodes; the score stays without it. Only where all agents are paid alike."""
     multiply_by: Word | None = None
@@ -71,21 +71,13 @@ class Reward:
 
     def __post_init__(self) -> None:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
-        number("env.reward.price", self.price, lowest=0)
-        number("env.reward.normalizer", self.normalizer, above=0)
-        number("env.reward.read_price", self.read_price, lowest=0)
-        number("env.reward.thought_weight", self.thought_weight, lowest=0, highest=DEAREST)
-        number("env.reward.round_price", self.round_price, lowest=0, highest=DEAREST)
+        check_fields(self, "env.reward")
         for key in ("price", "read_price"):
             if not getattr(self, key) / self.normalizer <= DEAREST:
                 raise SettingError(
                     f"env.reward.{key} / env.reward.normalizer must be at most {DEAREST:,.0f};"
                     f" got {getattr(self, key)!r} / {self.normalizer!r}"
                 )
-        choice("env.reward.charge", self.charge, ("own", "team", "listeners"))
-        choice("env.reward.when", self.when, ("always", "solved"))
-        choice("env.reward.paid", self.paid, ("end", "round"))
-        flag("env.reward.exempt_answer", self.exempt_answer)
         if self.measure is not None and self.multiply_by is not None:
             raise SettingError(
                 "expected one of env.reward.measure and env.reward.multiply_by; got"

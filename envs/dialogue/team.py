@@ -35,8 +35,8 @@ from gymnasium.utils import seeding
 from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import by_key, choice
-from laconic.envs.dialogue.addressing import EXPLAINED, Audience, Hearing
+from laconic.envs.checks import by_key
+from laconic.envs.dialogue.addressing import Audience, Hearing
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.by_reply import ByReply
@@ -174,7 +174,7 @@ class TeamEnv(TextEnv, ABC):
         """Check the settings and build the spaces."""
         self.tasks = by_key(tasks)
         self.rounds, self.budget = rules.rounds, rules.budget
-        self.addressing = choice("env.addressing", rules.addressing, EXPLAINED)
+        self.addressing = rules.addressing
         self._rules, self._roster = rules, rules.roster
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
@@ -184,9 +184,9 @@ class TeamEnv(TextEnv, ABC):
         self.instructions = instructions
         self._templates = templates(instructions)
         self._writer: Briefing | None = None
-        self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
+        self.render_mode = render_mode
         self.tokenize = tokenize
-        self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
+        self._sees_all = tokens_left == "all"
         # Rollouts step environments that wait for others (processes, experts) at the same time.
         self.metadata = {**self.metadata, "slow_step": slow}
         # Thoughts are sent to environments that say how long one may be.

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import checked, choice, whole
 from laconic.envs.dialogue.addressing import Addressing, Hearing
 from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
@@ -86,6 +86,7 @@ class WorldEnv(TeamEnv):
 
     plays_acts = True
 
+    @checked("env")
     def __init__(
         self,
         world: World[Any, Any],

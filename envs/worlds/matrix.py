@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Count, Whole, check_fields
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, World, act_line
@@ -92,11 +92,11 @@ class Matrix(World[State, str]):
 
     game: Literal["ipd", "stag", "threshold"] = "ipd"
     """The game."""
-    length: int = 10
+    length: Count = 10
     """Number of choices in an episode."""
-    chat: int = 1
+    chat: Whole = 1
     """Rounds of talk before each choice."""
-    threshold: int = 4
+    threshold: Count = 4
     """Agents that have to choose collective, in `threshold`."""
     growth: Literal["multiplicative", "additive"] = "multiplicative"
     """Growth of a capital in `threshold`: of what it has become, or of what it was at first."""
@@ -119,11 +119,7 @@ class Matrix(World[State, str]):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        choice("env.game", self.game, tuple(ACTS))
-        whole("env.length", self.length, 1)
-        whole("env.chat", self.chat, 0)
-        whole("env.threshold", self.threshold, 1)
-        choice("env.growth", self.growth, ("multiplicative", "additive"))
+        check_fields(self, "env")
 
     @property
     def acts(self) -> tuple[str, str]:  # type: ignore[override]

@@ -43,13 +43,12 @@ from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.resuming import flags_of, spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
-from laconic.experiments.command_line.targets import accept_hidden, settle
+from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.tree import CONF, accept_hidden, check_values, record_of
 from laconic.learners.agents.first_encoding import panics_raised
 from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-"""Folder of the configs, in a clone and when installed."""
 _VALUED = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"}
 _VALUED |= {"--config-dir", "-cd", "--experimental-rerun"}
 """Flags of Hydra that take a value."""
@@ -120,8 +119,9 @@ def _run(
         typed = expand_home(sys.argv[1:])
         flags = get_args_parser()._option_string_actions
         check_style(config_name, typed, flags, lambda key: existing_key(key, known_keys()))
-        sys.argv[1:] = flags_last(accept_hidden(spell_out(typed, config_name)))
-        offer_environments(sys.argv[1:], CONF)
+        arguments = flags_last(spell_out(typed, config_name))
+        offer_environments(arguments, CONF)
+        sys.argv[1:] = accept_hidden(arguments, config_name, config_path)
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
@@ -203,6 +203,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
             # A single run was checked before its folder was made.
             sweeping.check(cfg, str(HydraConfig.get().job.config_name), overrides)
         notes = settle(cfg, overrides)
+        check_values(cfg, record_of(str(HydraConfig.get().job.config_name)))
         for note in notes if launcher.rank() == 0 else ():
             _say(note)
         with panics_raised():

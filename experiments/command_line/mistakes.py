@@ -24,11 +24,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from laconic.envs.errors import install
 from laconic.experiments.command_line.gone import GONE
 from laconic.experiments.command_line.schema import known_settings
-from laconic.experiments.command_line.targets import (
-    HIDDEN,
-    dotted,
-)
-from laconic.experiments.command_line.tree import compose
+from laconic.experiments.command_line.tree import compose, declared, dotted, plain, record_of
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
 """Modules whose errors are already messages for the user."""
@@ -116,7 +112,8 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
         cfg = compose(config_name, config_path, arguments)
     except HydraException:
         return set()
-    return {*dotted(OmegaConf.to_container(cfg)), *HIDDEN}
+    shown = dotted(OmegaConf.to_container(cfg, resolve=False))
+    return {*shown, *declared(plain(cfg), record_of(config_name))}
 
 
 def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> str:

@@ -71,7 +71,6 @@ PROGRAMS = {
         "laconic.experiments.compare",
         "compare",
         several=True,
-        check=f"{_SESSION}.checks:check_compare",
         record="laconic.experiments.comparing.entries.CompareProgram",
     ),
     "doctor": Program(

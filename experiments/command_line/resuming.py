@@ -18,6 +18,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.gone import GONE
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.command_line.trust import to_type
 from laconic.learners import commands
 from laconic.learners.commands import quoted
@@ -25,7 +26,6 @@ from laconic.learners.untrusted_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
-_CONF = Path(__file__).resolve().parents[2] / "conf"
 _FOLDER_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp")
 _HYDRA = re.compile(r"[+~]*hydra(?!\.searchpath)[./@=]")
 """Beginning of the overrides that are dropped; a search path may hold configs of the run."""
@@ -96,7 +96,7 @@ def _flags_from(sources: Iterable[Any], here: Path) -> list[str]:
                 "--config-dir",
                 str(path.relative_to(here) if path.is_relative_to(here) else path),
             ]
-        elif provider == "main" and path.resolve() != _CONF:
+        elif provider == "main" and path.resolve() != CONF:
             # Hydra reads a relative path from the folder of the program.
             flags += ["--config-path", str(path)]
     return flags

@@ -28,31 +28,27 @@ _Definition = ast.ClassDef | ast.FunctionDef
 
 
 class Named(type):
-    """Type that stands for a class of some source, by its path; its items and names are unknown."""
+    """Type that stands for a class of some source, by its path."""
 
-    path: str = ""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Unknown
+    path: str
 
     def __getitem__(cls, item: object) -> Any:
         return cls
 
-
-Unknown: Any = Named("Unknown", (), {})
-"""A type of which nothing is known without running its module."""
+    @classmethod
+    def of(cls, path: str) -> Any:
+        """Return the type of a path."""
+        return cls(path.rpartition(".")[2], (), {"path": path})
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A setting, as its field or parameter declares it."""
 
-    kind: Any = Unknown
-    """Annotation, in which classes are known by their path alone."""
+    kind: Any = Any
+    """Annotation, in which classes are known by their path alone; `Any` if it cannot be read."""
     default: Any = _NO_DEFAULT
-    """Default; `inspect.Parameter.empty` without one, and `Unknown` if it has to be computed."""
+    """Default; `inspect.Parameter.empty` without one, and `Any` if it has to be computed."""
 
     def inner(self, name: str | None = None) -> Setting | None:
         """Return the setting of a name in its value, or that of an item of a list.
@@ -98,10 +94,10 @@ def _inner(kind: Any, trust: Trust | None, name: str | None) -> Iterator[Setting
         if name not in trust.values:
             return
         trust = TRUSTED
-    if isinstance(kind, Named) and kind is not Unknown:
+    if isinstance(kind, Named):
         if name is not None and name in (settings := known_settings(kind.path)):
             yield settings[name]
-    elif kind in (Any, Unknown):
+    elif kind is Any:
         if trust is TRUSTED:
             yield Setting(Annotated[Any, TRUSTED])
     elif isclass(origin) and issubclass(origin, Collection):
@@ -120,7 +116,7 @@ def _admits(kind: Any, trust: Trust | None, value: object) -> bool:
         return isinstance(value, str) and value in trust.values
     if get_origin(kind) is Literal:
         return any(value == word and type(value) is type(word) for word in get_args(kind))
-    if kind in (Any, Unknown):
+    if kind is Any:
         return trust is TRUSTED and isinstance(value, bool | int | float | str)
     safe = (bool, int, float, str) if trust is TRUSTED else (bool, int, float)
     return kind in safe and (type(value) is kind or (kind is float and type(value) is int))
@@ -259,20 +255,20 @@ class _Module:
         """Return the type that an annotation names."""
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             annotation = ast.parse(annotation.value, mode="eval").body
-        return Unknown if annotation is None else self._evaluated(annotation)
+        return Any if annotation is None else self._evaluated(annotation)
 
     def value(self, default: ast.expr | None) -> Any:
-        """Return a default; `Unknown` if it is no plain value."""
+        """Return a default; `Any` if it is no plain value."""
         if default is None:
             return _NO_DEFAULT
         value = self._evaluated(default)
-        return value if isinstance(value, _PLAIN) else Unknown
+        return value if isinstance(value, _PLAIN) else Any
 
     def __getitem__(self, name: str) -> Any:
         """Return what a name stands for in an annotation or a default."""
         node = self._defined.get(name)
         if isinstance(node, _Definition):
-            return Named(name, (), {"path": f"{self.name}.{name}"})
+            return Named.of(f"{self.name}.{name}")
         if isinstance(node, ast.expr):
             return self._evaluated(node)
         if name not in self._imported:
@@ -281,26 +277,26 @@ class _Module:
         module, original = self._imported[name]
         top = module.partition(".")[0]
         if top in sys.stdlib_module_names or module == Bound.__module__:
-            return getattr(import_module(module), original, Unknown) if original else Unknown
+            return getattr(import_module(module), original, Any) if original else Any
         source = _module(module)
-        return Unknown if source is None or not original else source._known(original)
+        return Any if source is None or not original else source._known(original)
 
     def _known(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
-            return Unknown
+            return Any
 
     def _evaluated(self, node: ast.expr) -> Any:
-        """Return the value of an expression that calls nothing but marks; else `Unknown`."""
+        """Return the value of an expression that calls nothing but marks; else `Any`."""
         calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
         try:
             if not all(self[getattr(call, "id", "")] in (Bound, Trust) for call in calls):
-                return Unknown
+                return Any
             expression = ast.fix_missing_locations(ast.Expression(node))
             return eval(compile(expression, self.name, "eval"), {}, self)  # type: ignore[arg-type]
         except Exception:
-            return Unknown
+            return Any
 
     def _note(self, body: list[ast.stmt]) -> None:
         """Note the definitions and imports among statements, and in the branches of conditions."""

@@ -8,18 +8,13 @@ the class does not take it, the user made a mistake, and building the class refu
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
-from pathlib import Path
 from pkgutil import resolve_name
-from types import MappingProxyType
 from typing import Any
 
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import BooleanNode, DictConfig, OmegaConf, ValidationError, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from pettingzoo import AECEnv
 
 from laconic.envs.checks import check_agents
@@ -27,74 +22,20 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
 from laconic.experiments.command_line.arguments import expand_settings
 from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
-from laconic.experiments.command_line.schema import settings_of
-from laconic.learners.training.settings import ObjectiveSettings
+from laconic.experiments.command_line.schema import known_settings, settings_of
+from laconic.experiments.command_line.tree import CONF, dotted
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
 NAMED = ("env", "agent", "learner", "optimizer")
 """Config groups that reports and tables name."""
-LOSS = "learner.objective"
-"""Key of the loss."""
+LOSS, OBJECTIVE = "learner.objective", "laconic.learners.training.objective.Objective"
+"""Key of the loss, and the class of our own."""
 KEPT = ("env.max_rounds",)
 """Keys that the rollout reads, also if the class does not take them."""
 
-HIDDEN: Mapping[str, Any] = MappingProxyType(
-    {
-        "env.holdout": None,
-        "env.holdout_seed": 0,
-        "env.reader": None,
-        "env.max_rounds": 1000,
-        "env.agree_at": None,
-        "env.channel.lose": 0.0,
-        "env.channel.mark": False,
-        "env.channel.per": "listener",
-        "env.channel.probe": False,
-        "env.fault.kind": None,
-        "env.fault.place": "leaf",
-        "env.fault.round": 0,
-        "env.fault.packaging": "plain",
-        "env.tokens_left": "all",
-        "env.addressing": "none",
-        "env.reward.read_price": 0.0,
-        "env.reward.thought_weight": 1.0,
-        "env.reward.round_price": 0.0,
-        "env.reward.multiply_by": None,
-        "env.reward.measure": None,
-        "agent.lora.rank": 16,
-        "agent.lora.alpha": 32.0,
-        "agent.lora.target_modules": "all-linear",
-        "agent.lora.base": None,
-        "agent.frozen": False,
-        "agent.gate.policy": "informed",
-        "agent.gate.threshold": 0.5,
-        "agent.gate.speak_informed": 1.0,
-        "agent.gate.speak_uninformed": 0.0,
-        "agent.optimizer": None,
-        "learner.whiten": False,
-        "learner.decay": "linear",
-        "learner.seed": 0,
-        "learner.max_grad_norm": 1.0,
-        "learner.correction": "auto",
-        "learner.correction_low": None,
-        "learner.correction_high": None,
-        "learner.objective.normalizer": 1.0,
-        "learner.advantages.leave_out_pivot": False,
-        "learner.advantages.scale_over": "group",
-        "optimizer.eps": 1e-8,
-        "train.layouts": None,
-        "evaluation.demand": None,
-        "report": True,
-    }
-)
-"""Settings that the composed configuration does not show, with their defaults."""
-
-_HIDDEN_NODES = ("env.channel", "env.fault", "agent.lora", "agent.gate")
 _TARGET = "._target_"
-_CONF = Path(__file__).resolve().parents[2] / "conf"
 _OURS = ("laconic.", "torch.")
-_PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
-_MEMBER = re.compile(r"^agent\.members\.\w+")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -146,33 +87,6 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     return [*notes, *apply_defaults(cfg, typed, experiments, takes_form)]
 
 
-def accept_hidden(arguments: Iterable[str]) -> list[str]:
-    """Return command line arguments in which hidden keys may be set without a plus sign.
-
-    The words of a switch become `true` or `false`: Hydra reads `no` as a text, which is true.
-    """
-    accepted = []
-    for typed in arguments:
-        argument = _plain_switch(typed)
-        match = _PLAIN_OVERRIDE.match(argument)
-        key = _MEMBER.sub("agent", match["key"]) if match else ""
-        hidden = key in _HIDDEN_NODES or any(
-            key == name or key.startswith(f"{name}.") for name in HIDDEN
-        )
-        accepted.append(f"++{argument}" if hidden else argument)
-    return accepted
-
-
-def _plain_switch(argument: str) -> str:
-    key, _, value = argument.partition("=")
-    switch = key == "resume" or isinstance(HIDDEN.get(_MEMBER.sub("agent", key.lstrip("+"))), bool)
-    # OmegaConf takes any other number for true.
-    if switch and (not value.isdecimal() or value in ("0", "1")):
-        with suppress(ValidationError):
-            return f"{key}={str(BooleanNode(value)._value()).lower()}"
-    return argument
-
-
 def typed_keys(overrides: Iterable[str]) -> set[str]:
     """Return the dotted keys that overrides set, with their parents (`a.b` for `a.b.c=1`)."""
     keys: set[str] = set()
@@ -191,25 +105,6 @@ def typed_values(overrides: Iterable[str]) -> dict[str, Any]:
     return {
         override.key_or_group: override.value() for override in parsed if not override.is_delete()
     }
-
-
-def chosen_options(overrides: Iterable[str]) -> list[str]:
-    """Return the overrides that choose an option of a group; of a sweep, its first option.
-
-    Hydra has to be initialized.
-    """
-    loader: Any = GlobalHydra.instance().config_loader()
-    options: list[str] = []
-    for override in OverridesParser.create(loader).parse_overrides(list(overrides)):
-        # The loader itself would copy its repository for each question.
-        if override.is_delete() or not loader.repository.group_exists(override.key_or_group):
-            continue
-        if override.is_sweep_override():
-            first = next(override.sweep_string_iterator())
-            options.append(f"{override.get_key_element()}={first}")
-        else:
-            options.append(str(override.input_line))
-    return options
 
 
 def names_taken(target: str) -> frozenset[str] | None:
@@ -297,7 +192,7 @@ def part_name(
     target = str(settings.get("_target_") or "")
     keys = {override.partition("=")[0].lstrip("+") for override in overrides}
     # Hydra still calls the option `gspo` if a class of the user has taken its place.
-    foreign = not target.startswith(_OURS) and (_CONF / group / f"{choice}.yaml").is_file()
+    foreign = not target.startswith(_OURS) and (CONF / group / f"{choice}.yaml").is_file()
     named_class = f"{group}{_TARGET}" in keys or (target and foreign)
     if not named_class:
         if group == "env" and target in ("", "laconic.envs.make") and settings.get("name"):
@@ -319,15 +214,6 @@ def part_names(
         for group, node in nodes.items()
         for choice in (choices.get(group),)
     }
-
-
-def dotted(value: Any, prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys of a mapping and its inner mappings; none for another value."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            key = f"{prefix}.{name}" if prefix else str(name)
-            yield key
-            yield from dotted(inner, key)
 
 
 def _check_groups(cfg: DictConfig, overrides: Sequence[str]) -> None:
@@ -353,7 +239,7 @@ def _fit_loss(cfg: DictConfig, typed: set[str]) -> list[str]:
     target = str(node.get("_target_") or "") if isinstance(node, DictConfig) else ""
     if not is_foreign(target):
         return []
-    ours = {f"{LOSS}.{field.name}" for field in fields(ObjectiveSettings)}
+    ours = {f"{LOSS}.{name}" for name in known_settings(OBJECTIVE)}
     mine = {f"{LOSS}.{name}" for name in map(str, node)} - ours
     note = _drop_foreign_settings(cfg, LOSS, typed | mine)
     with suppress(Exception):

@@ -12,6 +12,8 @@ import copy
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +22,22 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import BooleanNode, DictConfig, OmegaConf, ValidationError, open_dict
 
 from laconic import envs
+from laconic.envs.checks import alternatives, check
 from laconic.envs.registry import find, names
 from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.schema import Named, Setting, known_settings
 
+CONF = Path(__file__).resolve().parents[2] / "conf"
+"""Folder of the configs, in a clone and when installed."""
 MAKE = "laconic.envs.make"
 """Function that makes all environments of this package, whose settings depend on the name."""
+_PLAIN_OVERRIDE = re.compile(r"(?:\+\+)?([a-z_][\w.]*)=")
 _REFERENCE = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,[^}]*)?\}")
 
 
@@ -54,7 +61,7 @@ def compose(program: str, path: str, arguments: Sequence[str], values: bool = Fa
         path: folder of the configs.
         arguments: command line, whose flags may name another config or folder. Of a sweep, the
             first option counts.
-        values: whether to set values as well; keys need not exist.
+        values: whether to set values as well, and not classes alone; keys need not exist.
 
     Raises:
         HydraException: an override cannot be read, or there is no such option.
@@ -72,7 +79,8 @@ def compose(program: str, path: str, arguments: Sequence[str], values: bool = Fa
     texts = [text for text in rest if re.match(r"[^-][^=]*=", text)]
     for override in OverridesParser.create(loader).parse_overrides(texts):
         is_group = loader.repository.group_exists(override.key_or_group)
-        if override.is_delete() or not (is_group or values):
+        is_class = str(override.key_or_group).endswith("._target_")
+        if override.is_delete() or not (is_group or is_class or values):
             continue
         if override.is_sweep_override():
             first = next(override.sweep_string_iterator())
@@ -115,7 +123,7 @@ def setting_at(cfg: Mapping[str, Any], key: str, record: str | None) -> Setting 
         record: record of the program.
     """
     node: Any = cfg
-    setting = Setting(Named("Record", (), {"path": record})) if record else None
+    setting = Setting(Named.of(record)) if record else None
     for part in key.split("."):
         if isinstance(node, Mapping) and "_target_" in node:
             setting = settings_of_node(node).get(part)
@@ -126,11 +134,98 @@ def setting_at(cfg: Mapping[str, Any], key: str, record: str | None) -> Setting 
         return Setting()
     referring = (
         found
-        for name, text in (_texts(cfg) if setting is None else ())
-        if key in _REFERENCE.findall(text)
+        for name, value in (_leaves(cfg) if setting is None else ())
+        if isinstance(value, str) and key in _REFERENCE.findall(value)
         if name != key and (found := setting_at(cfg, name, record)) is not None
     )
     return next(referring, setting)
+
+
+def declared(cfg: Mapping[str, Any], record: str | None) -> dict[str, Setting]:
+    """Return the settings with a default that classes and records declare, by dotted key."""
+    found: dict[str, Setting] = {}
+
+    def walk(settings: Mapping[str, Setting], node: Any, prefix: str) -> None:
+        node = node if isinstance(node, Mapping) else {}
+        settings = settings_of_node(node) if "_target_" in node else settings
+        found.update(
+            (f"{prefix}{name}", setting)
+            for name, setting in settings.items()
+            if setting.default is not Parameter.empty
+        )
+        for name in {**settings, **node}:
+            kinds = alternatives(settings[name].kind) if name in settings else ()
+            paths = [kind.path for kind, _ in kinds if isinstance(kind, Named)]
+            inner = {key: each for path in paths for key, each in known_settings(path).items()}
+            walk(inner, node.get(name), f"{prefix}{name}.")
+
+    walk(known_settings(record) if record else {}, cfg, "")
+    return found
+
+
+def accept_hidden(
+    arguments: Sequence[str], program: str = "train", path: str | Path = CONF
+) -> list[str]:
+    """Return command line arguments in which a key that its class declares needs no plus sign.
+
+    The composed configuration does not show such a key, so Hydra would refuse it. The words of a
+    switch become `true` or `false`: Hydra reads `no` as a text, which is true.
+    """
+    typed = {text: match[1] for text in arguments if (match := _PLAIN_OVERRIDE.match(text))}
+    if not typed:
+        return list(arguments)
+    try:
+        cfg = compose(program, str(path), arguments)
+    except HydraException:
+        # Running the program reports what is wrong with them.
+        return list(arguments)
+    values, record = plain(cfg), record_of(program)
+    hidden = {*typed.values()} - {*dotted(values)}
+    accepted = {text: text for text in arguments}
+    for text, key in typed.items():
+        setting = setting_at(values, key, record) if key in hidden or key == "resume" else None
+        if setting is not None:
+            plus = "++" if key in hidden and not text.startswith("+") else ""
+            accepted[text] = plus + (_plain_switch(text) if setting.kind is bool else text)
+    return [accepted[text] for text in arguments]
+
+
+def _plain_switch(argument: str) -> str:
+    key, _, value = argument.partition("=")
+    # OmegaConf takes any other number for true.
+    if not value.isdecimal() or value in ("0", "1"):
+        with suppress(ValidationError):
+            return f"{key}={str(BooleanNode(value)._value()).lower()}"
+    return argument
+
+
+def check_values(cfg: DictConfig, record: str | None) -> None:
+    """Refuse a value that the declaration of its key does not admit.
+
+    Args:
+        cfg: composed configuration without Hydra's part.
+        record: record of the program.
+
+    Raises:
+        SettingError: a number or a switch is none, or a number is out of its bounds.
+        UnknownNameError: a word is none of those that the type lists.
+    """
+    values = plain(cfg)
+    for key, value in _leaves(values):
+        # What refers to another key is checked there, and what has no value has its own message.
+        skipped = "._" in key or value == "???" or "${" in str(value)
+        setting = None if skipped else setting_at(values, key, record)
+        if setting is not None and not (value is None and setting.default is None):
+            check(key, value, setting.kind)
+
+
+def dotted(value: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys of a mapping and its inner mappings; none for another value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            key = f"{prefix}.{name}" if prefix else str(name)
+            yield key
+            yield from dotted(inner, key)
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
@@ -141,10 +236,10 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     return OmegaConf.to_container(cfg, resolve=False)  # type: ignore[return-value]
 
 
-def _texts(node: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted key and text of each text in a mapping."""
+def _leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted key and value of all in a mapping that is no mapping."""
     if isinstance(node, Mapping):
         for name, value in node.items():
-            yield from _texts(value, f"{prefix}.{name}" if prefix else str(name))
-    elif isinstance(node, str):
+            yield from _leaves(value, f"{prefix}.{name}" if prefix else str(name))
+    else:
         yield prefix, node

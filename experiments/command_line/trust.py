@@ -23,6 +23,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.programs import config_folders
 from laconic.experiments.command_line.schema import Named, Setting
 from laconic.experiments.command_line.tree import (
+    CONF,
     MAKE,
     compose,
     plain,
@@ -44,7 +45,6 @@ CALLING = {
 MAX_OVERRIDE = 10_000
 """Maximum number of characters of an accepted override; parsing a long one takes minutes."""
 
-_CONF = Path(__file__).resolve().parents[2] / "conf"
 _OWN = "laconic."
 """Beginning of the names of this project's packages."""
 _ENTRY = re.compile(r"entries\.[\w+-]+\.(?=(?:agent|env)\.)")
@@ -59,7 +59,7 @@ _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 @functools.cache
 def known_targets() -> frozenset[str]:
     """Return the classes of this package that its own choices of `GROUPS` name."""
-    files = (path for group in GROUPS for path in (_CONF / group).rglob("*.yaml"))
+    files = (path for group in GROUPS for path in (CONF / group).rglob("*.yaml"))
     return frozenset(name for path in files for name in _TARGET.findall(path.read_text("utf-8")))
 
 
@@ -119,7 +119,7 @@ def to_type(overrides: Sequence[str], program: str, typed: Sequence[str] = ()) -
     ]
     try:
         further = [text for text in typed if text not in chosen]
-        cfg = plain(compose(program, str(_CONF), [*chosen, *further], values=True))
+        cfg = plain(compose(program, str(CONF), [*chosen, *further], values=True))
     except HydraException:
         # Running the program reports what is wrong with them.
         cfg = {}
@@ -145,7 +145,7 @@ def check_settings(
     """
     if group == "env" and isinstance(settings, dict):
         settings = {"_target_": MAKE, **settings}
-    team = Setting(Named("Team", (), {"path": _TEAM}))
+    team = Setting(Named.of(_TEAM))
     try:
         _check(settings, team, group, f"{folder}: ", allowed, say, None)
     except RecursionError as error:
@@ -154,7 +154,7 @@ def check_settings(
 
 def _own_folders() -> tuple[Path, ...]:
     """Return the config folders of this project; options of other packages have to be typed."""
-    return _CONF, *config_folders(_OWN)
+    return CONF, *config_folders(_OWN)
 
 
 def _check(

@@ -10,15 +10,15 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.checks import Word, check_names, choice, whole
+from laconic.envs.checks import Bound, Count, Word, check_fields, check_names, choice, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.run_folder.foreign import read_config
-from laconic.experiments.session.settings import Count, OptionalCount, Played, Program
+from laconic.experiments.session.settings import Played, Program
 from laconic.experiments.session.team_layouts import LAYOUTS
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.untrusted_files import find_unsafe_path
@@ -42,7 +42,7 @@ class Entry:
     """Name of the row and of its folder."""
     layout: Word = "team"
     """Layout of the environment, one of `experiments.session.team_layouts.LAYOUTS`."""
-    agents: int | None = None
+    agents: Annotated[int, Bound(ge=2)] | None = None
     """Number of agents that debate or work. None: 3."""
     script: Word | None = None
     """Script of `agent=scripted` that replaces the comparison's agent; None for none."""
@@ -79,11 +79,9 @@ class Entry:
         choice(f"layout in {where}.layout", self.layout, LAYOUTS)
         if self.script is not None:
             choice(f"script in {where}.script", self.script, NAMES)
-        whole(f"{where}.agents", self.agents, 2, optional=True)
+        check_fields(self, where)
         if self.votes != MATCHED:
             whole(f"{where}.votes, unless it is {MATCHED},", self.votes, 1, optional=True)
-        if self.greedy not in (None, True, False):
-            raise SettingError(f"{where}.greedy must be null, true or false; got {self.greedy!r}")
         listed = not isinstance(self.say, str) and isinstance(self.say, Sequence)
         if not all(isinstance(text, str) for text in (self.say if listed else [self.say])):
             raise SettingError(f"{where}.say must be text, or a list of texts; got {self.say!r}")
@@ -202,7 +200,7 @@ class Compare:
     """Settings `compare`."""
 
     equal: bool
-    budget: OptionalCount
+    budget: Count | None
     reference: Word
     columns: Mapping[str, Any]
     most_votes: Count

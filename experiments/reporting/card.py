@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 
 import laconic
 from laconic.envs.dialogue.messages import printable
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.reporting.page import TEMPLATES
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.single import COLUMNS, rows

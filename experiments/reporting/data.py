@@ -17,7 +17,8 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from laconic.experiments.command_line.targets import HIDDEN, NAMED
+from laconic.experiments.command_line.targets import NAMED
+from laconic.experiments.command_line.tree import record_of, setting_at
 from laconic.experiments.command_line.trust import MAX_OVERRIDE
 from laconic.experiments.reporting.records import Evaluation, Run
 from laconic.experiments.reporting.sweep import APART, Setting, Sweep, before
@@ -58,7 +59,10 @@ def value_of(run: Run, key: str) -> Any:
     for name in key.split("."):
         if not isinstance(value, Mapping) or name not in value:
             # A run that failed at once has no configuration.
-            return strict(_typed(run).get(key, HIDDEN.get(key)))
+            default = getattr(setting_at(run.settings, key, record_of("train")), "default", None)
+            # A default that is missing or computed is no plain value.
+            default = None if isinstance(default, type) else default
+            return strict(_typed(run).get(key, default))
         value = value[name]
     return strict(value)
 

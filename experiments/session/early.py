@@ -9,37 +9,29 @@ remembers nothing, is.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from inspect import isclass
 from pkgutil import resolve_name
 from typing import Any
 
-from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import InstantiationException
-from hydra.types import RunMode
 from hydra.utils import instantiate
-from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.targets import (
-    HIDDEN,
-    chosen_options,
-    is_foreign,
-    typed_values,
-)
-from laconic.experiments.session import checks
+from laconic.experiments.command_line.targets import is_foreign
+from laconic.experiments.command_line.tree import check_values
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.splits import of_source, own_source
 from laconic.learners.advantages.collective import check_separate, check_voters
 from laconic.learners.advantages.credit import credit
 from laconic.learners.advantages.group import Estimator
 from laconic.learners.commands import command
-from laconic.learners.training.settings import CorrectionSettings, ObjectiveSettings, StepSettings
+from laconic.learners.training.ratio import check_ratio
 
 AGENTS = "laconic.learners.agents."
 SERVED = f"{AGENTS}api."
@@ -62,16 +54,17 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
         HydraException: a part cannot be built from its settings.
     """
     registered = programs.find(program.replace("_", "-"))
-    if registered is None or registered.check is None:
+    if registered is None or not (registered.check or registered.record):
         return
-    resolve_name(registered.check)(cfg)
+    check_values(cfg, registered.record)
+    if registered.check:
+        resolve_name(registered.check)(cfg)
     if "run" in cfg:
         take_run(cfg, overrides)
     environment = check_environment(program, cfg)
     check_team(cfg, trained=program == "train")
     if "learner" in cfg:
         check_learner(cfg, environment)
-    check_types(program, cfg, overrides)
     check_hooks(cfg)
     check_with_torch(cfg)
 
@@ -83,7 +76,6 @@ def check_environment(program: str, cfg: DictConfig) -> Any:
     """
     if cfg.env.get("_target_") != "laconic.envs.make":
         return None
-    checks.check_counts(cfg, {"env.tasks": 1}, optional=("env.tasks",))
     small = copy.deepcopy(cfg)
     with open_dict(small):
         small.env.tasks = 1
@@ -134,18 +126,10 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
     parts = {key: instantiate(node[key]) for key in node if _target(node[key]).startswith(PARTS)}
     with suppress(KeyError):
         instantiate(node["collect"]["teacher"]) if node.get("collect") else None
-    own = is_foreign(_target(node.get("objective")))
-    # What a loss of one's own calls its settings is its own; it is tried with torch.
-    objective = {} if own else _record(ObjectiveSettings, node.get("objective") or {})
-    objective |= {"importance_sampling_level": "none"} if own else {}
-    correction = {"kind": node.get("correction"), "low": node.get("correction_low")}
-    correction |= {"high": node.get("correction_high")}
-    settings = _record(StepSettings, node, skip=("objective", "correction"))
-    StepSettings(
-        **settings,
-        objective=ObjectiveSettings(**objective),
-        correction=CorrectionSettings(**{k: v for k, v in correction.items() if v is not None}),
-    )
+    objective = node.get("objective")
+    if not is_foreign(_target(objective)):
+        ratio = (objective or {}).get("importance_sampling_level", "sequence")
+        check_ratio(ratio, (objective or {}).get("shortest", 1), node.get("correction", "auto"))
     if "credit" in node:
         credit(node.credit)
     advantages = parts.get("advantages")
@@ -161,36 +145,6 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
         check_separate("shared" not in sharing.values(), received)
         if environment is not None:
             check_voters(environment)
-
-
-def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:
-    """Check that typed values are numbers or booleans if their defaults are.
-
-    Raises:
-        SettingError: a value has another type than its default.
-    """
-    typed = {
-        key: value
-        for key, value in typed_values(overrides).items()
-        if isinstance(value, bool | str | list | dict)
-        and ("." in key or key in HIDDEN)
-        and not key.startswith("hydra")
-    }
-    own = [key.removesuffix("._target_") for key in typed if key.endswith("._target_")]
-    checked = [key for key in typed if not any(key.startswith(f"{node}.") for node in own)]
-    if not checked:
-        return
-    default = _defaults(program, overrides)
-    for key in checked:
-        before, value = OmegaConf.select(default, key), OmegaConf.select(cfg, key)
-        before = HIDDEN.get(key) if before is None else before
-        number = isinstance(before, int | float) and not isinstance(before, bool)
-        # Generators draw from a pair of bounds as well.
-        pair = key.startswith("env.generator.") and isinstance(value, ListConfig)
-        if number and not pair and not isinstance(value, int | float | None):
-            raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")
-        if isinstance(before, bool) and not isinstance(value, bool | None):
-            raise SettingError(f"{key} must be true or false; got {value!r}")
 
 
 def check_hooks(cfg: DictConfig) -> None:
@@ -231,18 +185,6 @@ def check_with_torch(cfg: DictConfig) -> None:
         from laconic.learners.training.own_loss import as_objective
 
         as_objective(instantiate(objective, _convert_="all"))
-
-
-def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose a program with the chosen options only."""
-    loader = GlobalHydra.instance().config_loader()
-    return loader.load_configuration(program, chosen_options(overrides), run_mode=RunMode.RUN)
-
-
-def _record(record: type, node: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the settings of a node that are fields of a record."""
-    names = [field.name for field in fields(record) if field.name not in skip]
-    return {name: node[name] for name in names if name in node}
 
 
 def _nodes(node: Any) -> Iterator[DictConfig]:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from laconic.envs.checks import Bound, Word
+from laconic.envs.checks import Count, Positive, Whole, Word
 
 Split = Literal["evaluation", "train"]
 """Parts of a task source."""
-Count = Annotated[int, Bound(ge=1)]
-OptionalCount = Annotated[int | None, Bound(ge=1)]
 
 
 @dataclass(frozen=True)
 class Program:
     """Settings of every program that plays tasks."""
 
-    seed: Annotated[int, Bound(ge=0)]
-    threads: OptionalCount
+    seed: Whole
+    threads: Count | None
     resume: bool
 
 
@@ -31,9 +29,9 @@ class Program:
 class Evaluated:
     """Settings of the evaluation of every program."""
 
-    tasks: OptionalCount
+    tasks: Count | None
     batch: Count
-    transcripts: Annotated[int, Bound(ge=0)]
+    transcripts: Whole
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,12 @@ class TrainEvaluation(Evaluated):
 class Train:
     """Settings `train`."""
 
-    steps: Annotated[int, Bound(ge=0)]
-    minutes: Annotated[float | None, Bound(gt=0)]
+    steps: Whole
+    minutes: Positive | None
     tasks_per_step: Count
     group_size: Count
     checkpoint_every: Count
-    evaluate_every: OptionalCount
+    evaluate_every: Count | None
     layouts: Sequence[Word] | None = None
     """Layouts of a comparison that a warm start plays in turn; null plays the team as it is."""
 

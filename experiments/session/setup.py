@@ -24,6 +24,7 @@ from omegaconf import DictConfig, open_dict
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark
 from laconic.experiments.command_line.schema import known_settings
@@ -32,7 +33,6 @@ from laconic.experiments.command_line.targets import (
     check_learner,
     names_taken,
 )
-from laconic.experiments.session.checks import CAP, check_counts
 from laconic.experiments.session.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -211,8 +211,7 @@ def report_if_slow(part: str, first: float = SLOW_SECONDS) -> Iterator[None]:
 
 def _without_cap(cfg: DictConfig) -> tuple[DictConfig, int | None]:
     """Return the environment's node without `max_rounds`, unless its class takes it by name."""
-    check_counts(cfg, {CAP: 1}, optional=(CAP,))
-    max_rounds = cfg.env.get("max_rounds")
+    max_rounds = whole("env.max_rounds", cfg.env.get("max_rounds"), 1, optional=True)
     if "max_rounds" not in cfg.env or "max_rounds" in known_settings(str(cfg.env._target_)):
         return cfg.env, max_rounds
     # A shallow copy keeps the parent, because settings may refer to keys outside the node.

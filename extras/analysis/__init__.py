@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from laconic.experiments.command_line.programs import Program
 
 if TYPE_CHECKING:
-    from laconic.envs.checks import Bound
+    from laconic.envs.checks import Count, Whole
     from laconic.experiments.session.settings import Split
 
 DEMAND = Program(
@@ -37,29 +37,23 @@ PREDICT = Program(
 class DemandEvaluation:
     """Settings `evaluation` of `laconic demand`."""
 
-    tasks: Annotated[int | None, Bound(ge=1)]
+    tasks: Count | None
     split: Split
-    batch: Annotated[int, Bound(ge=1)]
+    batch: Count
 
 
 @dataclass(frozen=True)
 class DemandSettings:
     """Settings of `laconic demand`."""
 
-    seed: Annotated[int, Bound(ge=0)]
-    threads: Annotated[int | None, Bound(ge=1)]
+    seed: Whole
+    threads: Count | None
     runs: str | Sequence[str] | None
     evaluation: DemandEvaluation
 
 
 def check(cfg: Any) -> None:
-    """Check the settings of a measurement of demand, and that its runs exist."""
-    from laconic.envs.checks import choice
-    from laconic.experiments.session.checks import SPLITS, check_counts
-
-    counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
-    check_counts(cfg, counts, ("threads", "evaluation.tasks"))
-    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+    """Check that the runs of a measurement of demand exist."""
     list_runs(cfg.runs)
 
 

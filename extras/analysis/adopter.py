@@ -14,7 +14,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Share, check_fields
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
@@ -28,17 +28,16 @@ _UNSURE = "That fact is unclear."
 class AdopterTeam:
     """Team that plays the dynamics of an error."""
 
-    beta: float = 0.3
+    beta: Share = 0.3
     """Probability β that a message with the falsehood makes a reader adopt it."""
-    delta: float = 0.1
+    delta: Share = 0.1
     """Probability δ that an agent drops it before its next message."""
     tokenize: Tokenize = split_words
     """Function that cuts text into tokens; environments count budgets with it."""
 
     def __post_init__(self) -> None:
         """Check the probabilities."""
-        number("agent.beta", self.beta, lowest=0, highest=1)
-        number("agent.delta", self.delta, lowest=0, highest=1)
+        check_fields(self, "agent")
 
     @staticmethod
     def defaults(imitates: bool = False) -> dict[str, Any]:

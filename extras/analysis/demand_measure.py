@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import choice, number, whole
+from laconic.envs.checks import Bound, Count, Positive, Whole, check_fields
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
@@ -62,20 +62,16 @@ class Settings:
     """Task reward of the speaker or of the team, which differ if agents have own rewards."""
     credit: Literal["silence", "shapley"] = "silence"
     """Comparison with silence, or Shapley value among the messages of the round."""
-    span: int = 4
+    span: Whole = 4
     """Length of the stretches that are left out of a message, in tokens; 0 leaves none out."""
-    points: int = 61
+    points: Annotated[int, Bound(ge=2)] = 61
     """Number of prices of the curve."""
-    most_price: float | None = None
+    most_price: Positive | None = None
     """Highest price of the curve; None takes one at which little is bought."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        choice("demand.worth", self.worth, ("own", "team"))
-        choice("demand.credit", self.credit, RULES)
-        whole("demand.span", self.span, 0)
-        whole("demand.points", self.points, 2)
-        number("demand.most_price", self.most_price, above=0, optional=True)
+        check_fields(self, "demand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +146,12 @@ def measure(
 class FollowDemand:
     """Measures demand after every evaluation of a training."""
 
-    tasks: int | None = None
+    tasks: Count | None = None
     """Number of evaluation tasks to measure it on; None measures nothing."""
 
     def __post_init__(self) -> None:
         """Check the setting."""
-        whole("evaluation.demand", self.tasks, 1, optional=True)
+        check_fields(self, "evaluation.after.demand")
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
         """Measure demand, add a row to `demand.jsonl` and return the metrics."""

@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Count, check_fields
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
 from laconic.learners.advantages.credit import own, team_parts
 from laconic.learners.advantages.group import Advantages, Key
@@ -103,12 +103,12 @@ class Context:
 class Fidelity:
     """Measures the fidelity of credits after a complete evaluation."""
 
-    contexts: int | None = None
+    contexts: Count | None = None
     """Number of contexts, one per evaluation task; None measures nothing."""
 
     def __post_init__(self) -> None:
         """Check the setting."""
-        whole("evaluation.fidelity", self.contexts, 1, optional=True)
+        check_fields(self, "evaluation.after.fidelity")
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
         """Measure the first tasks, write `fidelity.csv`, and return the figures."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.envs.checks import flag
+from laconic.envs.checks import check_fields
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.errors import SettingError
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
@@ -32,7 +32,7 @@ class SilenceProbe:
 
     def __post_init__(self) -> None:
         """Check the setting."""
-        flag("evaluation.probe_silence", self.probe)
+        check_fields(self, "evaluation.after.silence_probe")
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
         """Play all episodes once more and return the figure."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import number, whole
+from laconic.envs.checks import Share, check_fields, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.errors import SettingError
@@ -59,19 +59,18 @@ def tree(fan_in: int, depth: int) -> dict[str, Any]:
 class VoterTeam:
     """Team of voters."""
 
-    accuracy: float = 0.7
+    accuracy: Share = 0.7
     """Probability that an agent's own vote is right."""
-    shared: float = 0.0
+    shared: Share = 0.0
     """Probability ρ that all children of an agent say the same."""
-    fidelity: float = 1.0
+    fidelity: Share = 1.0
     """Fidelity γ of a message, from 0 (a coin) to 1 (never flipped)."""
     tokenize: Tokenize = split_words
     """Function that cuts text into tokens; environments count budgets with it."""
 
     def __post_init__(self) -> None:
         """Check the probabilities."""
-        for name in ("accuracy", "shared", "fidelity"):
-            number(f"agent.{name}", getattr(self, name), lowest=0, highest=1)
+        check_fields(self, "agent")
 
     @staticmethod
     def defaults(imitates: bool = False) -> dict[str, Any]:

@@ -28,7 +28,7 @@ import textarena
 from gymnasium.utils import seeding
 from textarena.envs.registration import ENV_REGISTRY
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Count, Whole, checked, choice
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
 from laconic.envs.dialogue.messages import Message, indented, show
 from laconic.envs.dialogue.reward import Pay, Reward
@@ -76,28 +76,26 @@ class TextArena(TextEnv):
         "max_reward": 1.0,
     }
 
+    @checked("env")
     def __init__(
         self,
         game: str = "KuhnPoker-v0",
         *,
-        players: int = 2,
+        players: Count = 2,
         settings: Mapping[str, Any] | None = None,
         split: Literal["train", "evaluation"] = "train",
-        tasks: int = 1000,
-        rounds: int = 200,
+        tasks: Count = 1000,
+        rounds: Count = 200,
         budget: Budget | None = None,
         reward: Reward | None = None,
         outcome: Literal["unit", "raw"] = "unit",
-        act_tokens: int = 16,
+        act_tokens: Whole = 16,
         tokenize: Tokenize = split_words,
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
         """Make the game and check that it allows this number of players."""
-        players = whole("env.players", players, 1)
-        self.rounds = whole("env.rounds", rounds, 1)
-        self.outcome = choice("env.outcome", outcome, _WORTH)
-        self.act_tokens = whole("env.act_tokens", act_tokens, 0)
-        self.render_mode = choice("env.render_mode", render_mode, (None, "ansi"))
+        self.rounds, self.outcome, self.act_tokens = rounds, outcome, act_tokens
+        self.render_mode = render_mode
         self.budget, self.reward = budget or Budget(), reward or Reward()
         if self.reward.charge == "listeners" or self.reward.read_price:
             raise SettingError(
@@ -112,9 +110,8 @@ class TextArena(TextEnv):
                 f" {self.reward.round_price:g}; leave it out"
             )
         self.tokenize = tokenize
-        odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
-        count = whole("env.tasks", tasks, 1)
-        self.tasks = {f"{split}/{number}": 2 * number + odd for number in range(count)}
+        odd = split == "evaluation"
+        self.tasks = {f"{split}/{number}": 2 * number + odd for number in range(tasks)}
         self._take_seats(f"player_{number}" for number in range(players))
         self._generator: np.random.Generator | None = None
         self._random = OwnGenerators()

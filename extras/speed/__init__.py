@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from laconic.experiments.command_line.programs import Program
 
 if TYPE_CHECKING:
-    from laconic.envs.checks import Bound, Word
+    from laconic.envs.checks import Count, Whole, Word
 
 MEASURE_SPEED = Program(
     "measure the cost of the environment and of a training step",
@@ -25,20 +25,20 @@ MEASURE_SPEED = Program(
 class Step:
     """Settings `train` of `laconic measure-speed`."""
 
-    steps: Annotated[int, Bound(ge=0)]
-    tasks_per_step: Annotated[int, Bound(ge=1)]
-    group_size: Annotated[int, Bound(ge=1)]
+    steps: Whole
+    tasks_per_step: Count
+    group_size: Count
 
 
 @dataclass(frozen=True)
 class Measure:
     """Settings `measure`."""
 
-    repetitions: Annotated[int, Bound(ge=1)]
+    repetitions: Count
     warm_up: bool
-    episodes: Annotated[int, Bound(ge=1)]
-    answers: Annotated[int, Bound(ge=1)]
-    conversations: Annotated[int | None, Bound(ge=1)]
+    episodes: Count
+    answers: Count
+    conversations: Count | None
     environments: Word | Sequence[Word] | None
 
 
@@ -46,25 +46,21 @@ class Measure:
 class SpeedSettings:
     """Settings of `laconic measure-speed`."""
 
-    seed: Annotated[int, Bound(ge=0)]
-    threads: Annotated[int | None, Bound(ge=1)]
+    seed: Whole
+    threads: Count | None
     train: Step
     measure: Measure
 
 
 def check(cfg: Any) -> None:
-    """Check the settings of the program.
+    """Check the ways of measuring.
 
     Raises:
         UnknownNameError: `measure.environments` names an environment without a shipped policy.
-        SettingError: a number is out of its range, or two ways of measuring are asked for.
+        SettingError: two ways of measuring are asked for.
     """
     from laconic.envs.errors import SettingError
-    from laconic.experiments.session.checks import check_counts
 
-    counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}
-    counts |= {"measure.conversations": 1, "measure.repetitions": 1}
-    check_counts(cfg, counts, ("threads", "measure.conversations"))
     if environments(cfg) and cfg.measure.conversations is not None:
         raise SettingError(
             "measure.environments measures training steps, and measure.conversations an engine;"

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import Word, whole
+from laconic.envs.checks import Count, Whole, Word, check_fields
 from laconic.envs.errors import SettingError
 from laconic.envs.task import named_tasks
 from laconic.extras.swarm.exchange import (
@@ -55,11 +55,11 @@ class Swarm(Collector):
     """Folder of the swarm, for its nodes alone."""
     name: Word
     """Name of this node, unique in the swarm."""
-    own: int = 4
+    own: Count = 4
     """Number of own groups per `foreign` ones."""
-    foreign: int = 4
+    foreign: Whole = 4
     """Number of foreign groups per `own` ones, rounded down; 0 only shares."""
-    newest: int = 256
+    newest: Count = 256
     """Number of newest files of all other nodes from which groups are drawn."""
     correct: bool = False
     """True to weight foreign messages by their probability here over that of their author."""
@@ -68,7 +68,7 @@ class Swarm(Collector):
     are always graded by the node's own answers."""
     credit: Word = "own"
     """Credit of the learner, which decides whether a group has contrast."""
-    microbatch_tokens: int = 16384
+    microbatch_tokens: Count = 16384
     """Largest number of tokens, padding included, of a forward pass over foreign messages. Groups
     in which an agent has more are left out."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
@@ -82,10 +82,7 @@ class Swarm(Collector):
         Raises:
             SettingError: a setting is out of its range, or the credit needs replays of its own.
         """
-        whole("learner.collect.own", self.own, 1)
-        whole("learner.collect.foreign", self.foreign, 0)
-        whole("learner.collect.newest", self.newest, 1)
-        whole("learner.collect.microbatch_tokens", self.microbatch_tokens, 1)
+        check_fields(self, "learner.collect")
         if self.credit in MEASURES:
             raise SettingError(
                 "messages of other runs have no counterfactual credit; with learner.collect=Swarm"

@@ -22,12 +22,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Whole, check_fields
 from laconic.envs.errors import SettingError
 
 __all__ = ["Collective", "effective_voters"]
@@ -45,7 +45,7 @@ class Collective:
     vote: Weights = "weighted"
     """`weighted`: an agent's answers count by its self-consistency; `plain`: all count the same."""
 
-    consistency: int = 0
+    consistency: Whole = 0
     """Answers to other wordings of the task that an answer is compared with; 0: the vote pays."""
 
     guard: Guard = "stop"
@@ -53,9 +53,7 @@ class Collective:
 
     def __post_init__(self) -> None:
         """Refuse unknown choices (`UnknownNameError`) and numbers below 0 (`SettingError`)."""
-        choice("learner.collective.vote", self.vote, get_args(Weights))
-        choice("learner.collective.guard", self.guard, get_args(Guard))
-        whole("learner.collective.consistency", self.consistency, 0)
+        check_fields(self, "learner.collective")
 
     def pays(
         self, answers: Table, wordings: Sequence[int], generator: np.random.Generator

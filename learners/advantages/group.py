@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Literal, NamedTuple, get_args
 
-from laconic.envs.checks import choice, number
+from laconic.envs.checks import Positive, check_fields, choice
 from laconic.envs.errors import SettingError
 
 Part = Literal["task", "agent", "round"]
@@ -150,7 +150,7 @@ class Advantages(Estimator):
     alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / eps.
     `mad_or_std`: the same, but `std` replaces a MAD of 0. `none`: 1 without eps, so that an
     advantage is in reward units and the price keeps its rate."""
-    eps: float = 0.05
+    eps: Positive = 0.05
     """Number added to the scale of a group, reward units (verl 1e-6, TRL 1e-4). A larger one keeps
     small differences small: with 1e-6 a group whose members all failed and differ by a price of
     0.001 teaches as strongly as one that differs by the task reward."""
@@ -184,10 +184,7 @@ class Advantages(Estimator):
                 "learner.advantages.group_by must name 'task' and each part once, because returns"
                 f" of different tasks cannot be compared; got {parts!r}"
             )
-        choice("learner.advantages.compare_by", self.compare_by, get_args(Member))
-        choice("learner.advantages.center", self.center, get_args(Center))
-        choice("learner.advantages.scale", self.scale, get_args(Scale))
-        choice("learner.advantages.scale_over", self.scale_over, get_args(ScaleOver))
+        check_fields(self, "learner.advantages")
         if self.scale_over == "batch" and self.scale not in ("std", "population_std", "none"):
             raise SettingError(
                 "learner.advantages.scale_over=batch takes a standard deviation; set"
@@ -210,7 +207,6 @@ class Advantages(Estimator):
                 " because a pivot is one sequence; got learner.advantages.compare_by="
                 f"{self.compare_by}"
             )
-        number("learner.advantages.eps", self.eps, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare each return with those of its group; see `Estimator`."""

@@ -11,9 +11,9 @@ Arithmetic on floats, without tokens or tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Bound, checked
 from laconic.learners.advantages.group import Estimator, Key, Part, check_returns
 
 
@@ -30,9 +30,10 @@ class RoleAverage(Estimator):
 
     group_by: tuple[Part, ...] = ()
 
-    def __init__(self, decay: float = 0.95) -> None:
+    @checked("learner.advantages")
+    def __init__(self, decay: Annotated[float, Bound(ge=0, lt=1)] = 0.95) -> None:
         """Check the range (`SettingError`) and start without averages."""
-        self.decay: float = number("learner.advantages.decay", decay, lowest=0, below=1)
+        self.decay = decay
         self._averages: dict[str, float] = {}
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from laconic.envs.checks import Trust, number
+from laconic.envs.checks import Share, Trust, check_fields
 from laconic.envs.errors import SettingError, UnknownNameError
 
 INFORMED = "informed"
@@ -24,13 +24,13 @@ class Gate:
 
     policy: Annotated[Any, Trust((INFORMED,))] = INFORMED
     """`informed`, the script, or an agent as in conf/agent whose weights all agents share."""
-    threshold: float = 0.5
+    threshold: Share = 0.5
     """Probability of speaking from which a gate of weights speaks in greedy play, 0 to 1. In
     sampled play it draws."""
-    speak_informed: float = 1.0
+    speak_informed: Share = 1.0
     """Probability that the script speaks for an agent with something useful and untold. An agent
     for which this is unknown, such as one that answers, always speaks."""
-    speak_uninformed: float = 0.0
+    speak_uninformed: Share = 0.0
     """Probability that the script speaks for an agent without."""
 
     def __post_init__(self) -> None:
@@ -46,8 +46,7 @@ class Gate:
                 raise UnknownNameError("agent.gate.policy", self.policy, (INFORMED,))
         else:
             check_partner("agent.gate.policy", self.policy)
-        for name in ("threshold", "speak_informed", "speak_uninformed"):
-            number(f"agent.gate.{name}", getattr(self, name), lowest=0, highest=1)
+        check_fields(self, "agent.gate")
 
 
 def check_partner(key: str, team: Any) -> None:

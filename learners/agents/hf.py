@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import TRUSTED, Model, Trust, Word
+from laconic.envs.checks import TRUSTED, Model, Trust, Word, check_fields
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.folders import agent_folders, check_model, download_policies
@@ -106,8 +106,7 @@ class HFTeam:
             self.gate = Gate(**self.gate)
         if self.speaker is not None:
             self._check_speaker()
-        if self.sharing not in get_args(Sharing):
-            raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
+        check_fields(self, "agent")
         if self.precision not in PRECISIONS:
             raise UnknownNameError("agent.precision", self.precision, PRECISIONS)
         if self.quantization is not None:

@@ -8,7 +8,6 @@ imported only when an adapter is created or loaded.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.envs.checks import Model, Word
+from laconic.envs.checks import Count, Model, Positive, Word, check_fields
 from laconic.envs.errors import SettingError, install
 from laconic.learners.agents.adapter_config import CONFIG, read_config, read_content
 from laconic.learners.agents.folders import agent_folders
@@ -34,9 +33,9 @@ class Lora:
     There is no dropout, because policies stay in evaluation mode.
     """
 
-    rank: int = 16
+    rank: Count = 16
     """Rank of the added matrices."""
-    alpha: float = 32.0
+    alpha: Positive = 32.0
     """Scale of the added product, which is multiplied by `alpha / rank`."""
     target_modules: Word | tuple[Word, ...] | list[Word] = "all-linear"
     """Layers with an adapter: `all-linear` (all except the output layer), or endings of names."""
@@ -45,12 +44,7 @@ class Lora:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if isinstance(self.rank, bool) or not isinstance(self.rank, int) or self.rank < 1:
-            raise SettingError(
-                f"agent.lora.rank must be a whole number of at least 1; got {self.rank!r}"
-            )
-        if not 0 < self.alpha < math.inf:
-            raise SettingError(f"agent.lora.alpha must be above 0; got {self.alpha!r}")
+        check_fields(self, "agent.lora")
         if not self.target_modules:
             raise SettingError(
                 "agent.lora.target_modules must name a layer, or be all-linear for all layers;"

@@ -14,7 +14,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import Word, number
+from laconic.envs.checks import Share, Word, check_fields
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
@@ -74,7 +74,7 @@ class PopulationTeam(MixedTeam):
     """Role of the partners."""
     pool: Sequence[Word | Any] = ("tft", "wsls", "allc", "alld")
     """Partners: names of scripts, or builders of policies such as frozen models."""
-    self_share: float = 0.5
+    self_share: Share = 0.5
     """Fraction of tasks in which the first member is its own partner, 0 to 1."""
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class PopulationTeam(MixedTeam):
                 entry that is no partner, or `self_share` is outside its range.
         """
         super().__post_init__()
-        number("agent.self_share", self.self_share, lowest=0, highest=1)
+        check_fields(self, "agent")
         if self.seat in self.members:
             raise SettingError(
                 f"agent.members must not have the role of agent.seat={self.seat}, which partners"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-from laconic.envs.checks import Trust, Word, number
+from laconic.envs.checks import Count, Positive, Trust, Word, check_fields
 from laconic.envs.errors import SettingError, UnknownNameError
 
 AUTOCAST = "bfloat16_autocast"
@@ -28,18 +28,18 @@ class SamplingSettings:
     """Silence word. It ends a reply wherever it occurs, so choose one that no message contains."""
     explain_silence: bool = True
     """Explain the silence word in the first text of a conversation."""
-    max_reply_tokens: int = 256
+    max_reply_tokens: Count = 256
     """Maximum tokens of a reply, whatever the environment accepts."""
-    thinking_tokens: int = 1024
+    thinking_tokens: Count = 1024
     """Maximum tokens of the thought before the reply, if the chat template lets a model think."""
-    temperature: float = 1.0
+    temperature: Positive = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
     template: Annotated[Mapping[str, Any], Trust(("enable_thinking", "today"))] = field(
         default_factory=lambda: {"enable_thinking": False, "today": None}
     )
     """Further arguments of the tokenizer's chat template; it ignores those it does not know.
     `today` is the date that a template shows instead of the current one; None: 2026-01-01."""
-    generate_tokens: int | None = None
+    generate_tokens: Count | None = None
     """Maximum tokens, padding included, whose keys and values one generate call has in memory. The
     same number is kept between rounds. None: 4 GiB of them. Another value splits a batch into other
     calls, so sampled replies differ under the same seed; greedy replies do not."""
@@ -47,12 +47,7 @@ class SamplingSettings:
     def __post_init__(self) -> None:
         """Check ranges."""
         check_word(self.silence)
-        check_count("sampling.max_reply_tokens", self.max_reply_tokens)
-        check_count("sampling.thinking_tokens", self.thinking_tokens)
-        if self.generate_tokens is not None:
-            check_count("sampling.generate_tokens", self.generate_tokens)
-        # Greedy evaluation needs no temperature of 0.
-        number("agent.sampling.temperature", self.temperature, above=0)
+        check_fields(self, "agent.sampling")
 
 
 def check_word(silence: object) -> None:
@@ -60,18 +55,6 @@ def check_word(silence: object) -> None:
     if not isinstance(silence, str) or not silence.strip():
         raise SettingError(
             f"agent.sampling.silence must be a word, such as <silence>; got {silence!r}"
-        )
-
-
-def check_count(name: str, count: object, least: int = 1) -> None:
-    """Check that a setting is a whole number of at least `least`.
-
-    Raises:
-        SettingError: it is not. The message names the key, `agent.<name>`, and its value.
-    """
-    if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise SettingError(
-            f"agent.{name} must be a whole number of at least {least}; got {count!r}"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from laconic.envs.checks import Model
+from laconic.envs.checks import Count, Model
 from laconic.learners.agents.folders import find_smollm2
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 
@@ -17,7 +17,7 @@ from laconic.learners.agents.hf import HFTeam, SamplingSettings
 class SmolLM2SamplingSettings(SamplingSettings):
     """Sampling settings of this model, whose messages are a few sentences."""
 
-    max_reply_tokens: int = 97
+    max_reply_tokens: Count = 97
     """Maximum tokens of a reply, whatever the environment accepts."""
 
 

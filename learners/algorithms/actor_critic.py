@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Ceiling, Share, checked
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit
 from laconic.learners.advantages.gae import gae
@@ -56,7 +56,7 @@ class PPO(Objective):
 
     importance_sampling_level: Ratio = "token"
     """Importance ratio of each token; see `Objective`."""
-    epsilon_high: float = 0.2
+    epsilon_high: Ceiling = 0.2
     """Upper clip, the same as `epsilon`; see `Objective`."""
     average: Average = "token"
     """Mean over all generated tokens; see `Objective`."""
@@ -75,14 +75,15 @@ class Trajectory:
 class ActorCriticLearner(PolicyLearner):
     """PPO whose advantages come from a critic and generalized advantage estimation."""
 
+    @checked("learner")
     def __init__(
         self,
         policies: Mapping[str, Policy],
         optimizer: MakeOptimizer,
         *,
         critic: MakeCritic = Critic,
-        gamma: float = 1.0,
-        gae_lambda: float = 0.95,
+        gamma: Share = 1.0,
+        gae_lambda: Share = 0.95,
         objective: Objective | Loss | None = None,
         seed: int = 0,
         **common: Any,
@@ -102,8 +103,7 @@ class ActorCriticLearner(PolicyLearner):
         Raises:
             SettingError: a setting is out of range, or the credit already includes later rounds.
         """
-        self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
-        self._lambda: float = number("learner.gae_lambda", gae_lambda, lowest=0, highest=1)
+        self._gamma, self._lambda = gamma, gae_lambda
         objective = PPO() if objective is None else objective
         super().__init__(
             policies, optimizer, unit="reply", objective=objective, seed=seed, **common

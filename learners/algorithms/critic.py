@@ -21,13 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from laconic.envs.checks import choice, number, whole
+from laconic.envs.checks import Count, Positive, checked
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
@@ -50,16 +50,17 @@ class View:
 class Critic:
     """Estimates the values of an update's decisions, and learns from their returns."""
 
+    @checked("learner.critic")
     def __init__(
         self,
         policies: Mapping[str, HFPolicy],
         trained: Collection[str],
         *,
         sees: Sees = "own",
-        width: int = 64,
-        learning_rate: float = 1e-3,
-        epochs: int = 4,
-        batch: int = 256,
+        width: Count = 64,
+        learning_rate: Positive = 1e-3,
+        epochs: Count = 4,
+        batch: Count = 256,
         seed: int = 0,
     ) -> None:
         """Make the network, which at first returns 0 everywhere.
@@ -74,10 +75,6 @@ class Critic:
             batch: decisions per optimizer step.
             seed: seed of the first weights and of the order of the decisions.
         """
-        choice("learner.critic.sees", sees, get_args(Sees))
-        for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
-            whole(f"learner.critic.{name}", count, 1)
-        number("learner.critic.learning_rate", learning_rate, above=0)
         read = {
             agent: policy
             for agent, policy in policies.items()

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeGuard
 
 from transformers import PreTrainedTokenizerBase
 
-from laconic.envs.checks import Word
+from laconic.envs.checks import Ceiling, Count, Whole, Word
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator, SilenceBalance
@@ -35,7 +35,7 @@ from laconic.learners.rollout.collectors.contrast import Contrast, check_steerin
 from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.collectors.edges import Edges
 from laconic.learners.rollout.play import collect
-from laconic.learners.training.correction import Correction, Kind
+from laconic.learners.training.correction import Correction, High, Kind, Low
 from laconic.learners.training.objective import Objective, mean_over_steps
 from laconic.learners.training.own_loss import Loss, as_objective
 from laconic.learners.training.sequences import (
@@ -70,16 +70,16 @@ class PolicyLearner(Learner):
         price: Price | None = None,
         collect: PlaysGroups = collect,
         topology: Edges | None = None,
-        warmup_updates: int = 0,
-        decay_updates: int | None = None,
+        warmup_updates: Whole = 0,
+        decay_updates: Whole | None = None,
         decay: Literal["linear", "cosine"] = "linear",
-        minibatches: int = 4,
-        max_grad_norm: float = 1.0,
-        microbatch_tokens: int = 16384,
+        minibatches: Count = 4,
+        max_grad_norm: Ceiling = 1.0,
+        microbatch_tokens: Count = 16384,
         mask_truncated: bool = False,
         correction: Kind = "auto",
-        correction_low: float | None = None,
-        correction_high: float | None = None,
+        correction_low: Low | None = None,
+        correction_high: High | None = None,
         seed: int = 0,
         processes: Processes = SINGLE_PROCESS,
     ) -> None:

@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from laconic.envs.checks import choice, number
+from laconic.envs.checks import Positive, checked
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.agents.hf import HFPolicy
@@ -87,13 +87,14 @@ class Judged:
 class HindsightLearner(GroupLearner):
     """Learns from follow-ups, and from the comparison of a group if `mix` is set."""
 
+    @checked("learner")
     def __init__(
         self,
         policies: Mapping[str, Policy],
         optimizer: MakeOptimizer,
         *,
         follow_up: Source = "next_round",
-        mix: float | None = None,
+        mix: Positive | None = None,
         center: Center = "mean",
         unit: Unit = "reply",
         objective: Objective | Loss | None = None,
@@ -121,9 +122,8 @@ class HindsightLearner(GroupLearner):
                 that have different advantages.
             UnknownNameError: a word is unknown.
         """
-        self._follow_up = FOLLOW_UPS[choice("learner.follow_up", follow_up, get_args(Source))]
-        self._mix = number("learner.mix", mix, above=0, optional=True)
-        self._center = choice("learner.center", center, get_args(Center))
+        self._follow_up = FOLLOW_UPS[follow_up]
+        self._mix, self._center = mix, center
         self._judged: list[Judged] = []
         objective = Objective("token") if objective is None else as_objective(objective)
         if unit != "reply":

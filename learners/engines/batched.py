@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from transformers import ContinuousBatchingConfig, GenerationConfig
 from transformers.utils.import_utils import (
@@ -20,7 +20,7 @@ from transformers.utils.import_utils import (
     is_flash_attn_3_available,
 )
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Bound, Count, check_fields
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine, model_policies
@@ -41,15 +41,14 @@ small model spends more on that than on its layers."""
 class Batched(Engine):
     """Sample with the continuous batching of `transformers`."""
 
-    page_tokens: int = 32
+    page_tokens: Annotated[int, Bound(ge=4)] = 32
     """Number of tokens whose keys and values share a page."""
-    batch_tokens: int = 2048
+    batch_tokens: Count = 2048
     """Maximum number of tokens in one forward pass."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        whole("engine.page_tokens", self.page_tokens, 4)
-        whole("engine.batch_tokens", self.batch_tokens, 1)
+        check_fields(self, "engine")
         self._team: dict[str, HFPolicy] = {}
 
     def open(

@@ -16,7 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from laconic.envs.checks import TYPED, number, whole
+from laconic.envs.checks import (
+    TYPED,
+    Count,
+    NotNegative,
+    Positive,
+    Whole,
+    check_fields,
+)
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine, model_policies
@@ -64,31 +71,29 @@ class ServedEngine(Engine, ABC):
     """Additional arguments of the command."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Additional environment variables of the command, such as `CUDA_VISIBLE_DEVICES`."""
-    start_seconds: float = 900.0
+    start_seconds: Positive = 900.0
     """Maximum seconds until a started server is up."""
     folder: str | None = None
     """Folder for weights; servers must see it under the same path. None: `engine/` in the run
     folder."""
-    max_staleness: int = 0
+    max_staleness: Whole = 0
     """Number of updates by which the sampling weights may lag behind the trained ones. Above 0,
     rollouts of the next steps run beside updates and syncs."""
-    tolerance: float | None = None
+    tolerance: Positive | None = None
     """Mean distance of log-probabilities, nats per token, above which the probe stops the run.
     None: 1e-4 if server and trainer compute in float32, else 0.05."""
-    timeout_seconds: float = 600.0
+    timeout_seconds: Positive = 600.0
     """Maximum seconds for one reply."""
-    patience_seconds: float = 600.0
+    patience_seconds: NotNegative = 600.0
     """Maximum seconds to wait for a server that is busy, paused or gone."""
-    concurrency: int = 256
+    concurrency: Count = 256
     """Maximum number of concurrent requests to each server."""
 
     keeps_copies = True
 
     def __post_init__(self) -> None:
         """Check the settings that need no server (`SettingError`)."""
-        whole("engine.max_staleness", self.max_staleness, 0)
-        number("engine.tolerance", self.tolerance, above=0, optional=True)
-        number("engine.start_seconds", self.start_seconds, above=0)
+        check_fields(self, "engine")
         self._retry = RetryPolicy(self.timeout_seconds, self.patience_seconds, self.concurrency)
         self._urls = [self.url] if isinstance(self.url, str) else list(self.url or ())
         if not self.start and not self._urls:

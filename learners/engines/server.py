@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from laconic.envs.checks import number, whole
+from laconic.envs.checks import Count, NotNegative, Positive, check_fields
 from laconic.envs.errors import SettingError, install
 from laconic.learners import waiting
 from laconic.learners.engines.answers import Json
@@ -35,18 +35,16 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 class RetryPolicy:
     """Time limits and concurrency of the requests to a server."""
 
-    timeout_seconds: float = 600.0
+    timeout_seconds: Positive = 600.0
     """Maximum seconds for one answer."""
-    patience_seconds: float = 600.0
+    patience_seconds: NotNegative = 600.0
     """Maximum seconds of retries while a server is busy, paused or gone."""
-    concurrency: int = 256
+    concurrency: Count = 256
     """Maximum number of concurrent requests to a server."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        number("engine.timeout_seconds", self.timeout_seconds, above=0)
-        number("engine.patience_seconds", self.patience_seconds, lowest=0)
-        whole("engine.concurrency", self.concurrency, 1)
+        check_fields(self, "engine")
 
 
 class EventLoop:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Bound, Positive, check_fields
 
 
 class Price(ABC):
@@ -69,16 +69,15 @@ class PassRate(Price):
     to say, at the same mean charge: informed speech fell from .80 to .52 in 16 updates.
     """
 
-    power: float = 2.0
+    power: Positive = 2.0
     """Power of the pass rate: 1 is in proportion to it, 2 to its square."""
-    smoothing: float = 0.5
+    smoothing: Annotated[float, Bound(ge=0, lt=1)] = 0.5
     """Weight of the past in the running mean of the pass rate; 0 takes the last update alone."""
     _rate: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        number("learner.price.power", self.power, above=0)
-        number("learner.price.smoothing", self.smoothing, lowest=0, below=1)
+        check_fields(self, "learner.price")
 
     def share(self, step: int) -> float:
         """Return rate ** power, with a rate of one half before the first update."""

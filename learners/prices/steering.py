@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from laconic.envs.checks import number
+from laconic.envs.checks import NotNegative, Positive, Share, check_fields
 from laconic.envs.errors import SettingError
 from laconic.learners.prices.schedule import Price
 
@@ -29,13 +29,13 @@ from laconic.learners.prices.schedule import Price
 class LagrangePrice(Price):
     """Lagrange multiplier under PI control; with an error above 0 tokens are too cheap."""
 
-    integral_gain: float = 0.02
+    integral_gain: NotNegative = 0.02
     """Increase of the price per step at an error of 1, in parts of the environment's price."""
-    proportional_gain: float = 0.5
+    proportional_gain: NotNegative = 0.5
     """Increase of the price during an error of 1, in parts of the environment's price."""
-    smoothing: float = 0.7
+    smoothing: Share = 0.7
     """Weight of the past in the running mean of the measurement; 0 takes the last step alone."""
-    max_price: float = 4.0
+    max_price: NotNegative = 4.0
     """Highest price, in parts of the environment's. At too high a price a team falls silent before
     the measurement shows it."""
     _level: float = field(default=0.0, init=False)
@@ -43,9 +43,7 @@ class LagrangePrice(Price):
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        for name in ("integral_gain", "proportional_gain", "max_price"):
-            number(f"learner.price.{name}", getattr(self, name), lowest=0)
-        number("learner.price.smoothing", self.smoothing, lowest=0, highest=1)
+        check_fields(self, "learner.price")
 
     @abstractmethod
     def measure(self, metrics: Mapping[str, float]) -> float:
@@ -96,13 +94,8 @@ class TargetTokens(LagrangePrice):
     A policy that is below the target at price 0 stays there; nothing pulls tokens up.
     """
 
-    tokens: float = 40.0
+    tokens: Positive = 40.0
     """Largest number of tokens said per episode, all agents together."""
-
-    def __post_init__(self) -> None:
-        """Check ranges (`SettingError`)."""
-        LagrangePrice.__post_init__(self)
-        number("learner.price.tokens", self.tokens, above=0)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Return the tokens said per episode."""
@@ -122,21 +115,16 @@ class AccuracyFloor(LagrangePrice):
     it rises.
     """
 
-    integral_gain: float = 0.15
+    integral_gain: NotNegative = 0.15
     """Integral gain; larger than for a target, because errors above the floor are small."""
-    proportional_gain: float = 1.5
+    proportional_gain: NotNegative = 1.5
     """Proportional gain; larger for the same reason."""
-    smoothing: float = 0.8
+    smoothing: Share = 0.8
     """Smoothing; larger, because accuracy is noisier than tokens."""
-    max_price: float = 8.0
+    max_price: NotNegative = 8.0
     """Highest price; larger, because the price falls in time below the floor."""
-    accuracy: float = 0.95
+    accuracy: Share = 0.95
     """Smallest fraction of solved tasks, 0 to 1."""
-
-    def __post_init__(self) -> None:
-        """Check ranges (`SettingError`)."""
-        LagrangePrice.__post_init__(self)
-        number("learner.price.accuracy", self.accuracy, lowest=0, highest=1)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Return the fraction of solved tasks."""

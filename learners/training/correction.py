@@ -21,13 +21,26 @@ per sequence. An engine inside this process samples by pi_old itself and needs n
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, Self
 
 import torch
 from torch import Tensor
 
-from laconic.learners.training.settings import CorrectionSettings, Kind
+from laconic.envs.checks import Bound, check
+from laconic.learners.training.ratio import OF_SEQUENCE, check_ratio
 
-__all__ = ["Correction", "Kind"]
+Kind = Literal[
+    "auto",
+    "none",
+    "token_truncate",
+    "token_mask",
+    "sequence_truncate",
+    "sequence_mask",
+    "geometric_mask",
+]
+Low = Annotated[float, Bound(ge=0, lt=1)]
+High = Annotated[float, Bound(gt=1, finite=False)]
 
 _BOUNDS = {
     "token_truncate": (0.0, 2.0),
@@ -40,10 +53,34 @@ _LARGEST_LOG = 20.0
 """Largest absolute log-weight, so that weights stay finite."""
 
 
-class Correction(CorrectionSettings):
-    """Computes the weights that `CorrectionSettings` describe."""
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Weight of the loss of a token."""
 
-    __slots__ = ()
+    kind: Kind = "auto"
+    """Name of the rule."""
+    low: Low | None = None
+    """Lower bound of the weight, at least 0 and below 1. None: that of the kind."""
+    high: High | None = None
+    """Upper bound of the weight, above 1. None: that of the kind."""
+
+    def __post_init__(self) -> None:
+        """Check the word (`UnknownNameError`) and the bounds (`SettingError`)."""
+        check("learner.correction", self.kind, Kind)
+        check("learner.correction_low", self.low, Low | None)
+        check("learner.correction_high", self.high, High | None)
+
+    def of_ratio(self, ratio: str) -> Self:
+        """Return this correction with `auto` replaced by the kind that fits a ratio.
+
+        Raises:
+            SettingError: the correction weighs tokens, and the ratio covers a sequence.
+        """
+        check_ratio(ratio, correction=self.kind)
+        if self.kind != "auto":
+            return self
+        kind: Kind = "sequence_truncate" if ratio in OF_SEQUENCE else "token_truncate"
+        return replace(self, kind=kind)
 
     def weights(self, behavior: Tensor, rollout: Tensor, mask: Tensor, ratio: str) -> Tensor:
         """Compute the weight of each token's loss, without gradient.

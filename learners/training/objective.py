@@ -29,16 +29,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import cast
+from typing import Annotated, Literal, cast
 
 import torch
 from torch import Tensor
 
+from laconic.envs.checks import Bound, Ceiling, Count, NotNegative, Positive, check_fields
 from laconic.envs.errors import SettingError
-from laconic.learners.training.settings import Average, ObjectiveSettings, Ratio
+from laconic.learners.training.ratio import Ratio, check_ratio
 
 __all__ = ["Average", "LossInputs", "LossOutputs", "Objective", "Ratio"]
 
+Average = Literal["sequence", "token", "sum"]
 LIMITS = (-20.0, 20.0)
 """Smallest and largest log-ratio (a ratio of 4.9e8), so that the loss stays finite. Beyond them a
 ratio has no gradient. TRL has no such limit; verl's GSPO has one at 10."""
@@ -161,10 +163,36 @@ class LossOutputs:
         return metrics_of([self.rows], self.divisor)
 
 
-class Objective(ObjectiveSettings):
-    """The loss that `ObjectiveSettings` describe."""
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Importance ratio, clipping, KL to the reference, and averaging of the loss."""
 
-    __slots__ = ()
+    importance_sampling_level: Ratio = "sequence"
+    """Importance ratio; see `learners.training.objective`."""
+    epsilon: Annotated[float, Bound(gt=0, le=1)] = 0.2
+    """Clip of ratios below 1 - epsilon where the advantage is negative; 1 clips none."""
+    epsilon_high: Ceiling = 0.25
+    """Clip of ratios above 1 + epsilon_high where the advantage is positive; inf clips none."""
+    beta: NotNegative = 0.0
+    """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
+    d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
+    average: Average = "sequence"
+    """Average of the loss. `sequence`: mean over a sequence's tokens, then over sequences. One
+    without generated tokens counts with loss 0, as in TRL's `grpo`; verl 0.9.1 does not count it
+    (state its number as `sequences` for the same loss). `token`: mean over all generated tokens,
+    which with a sequence ratio weighs sequences by their length. `sum`: sum over a sequence's
+    tokens divided by `normalizer`, then the mean over sequences."""
+    normalizer: Positive = 1.0
+    """Divisor of average `sum`, tokens. 1 leaves the log-probability of a sequence (REINFORCE); a
+    constant such as the longest reply is Dr. GRPO's (arXiv 2503.20783)."""
+    shortest: Count = 1
+    """Length floor of a ratio, tokens: shorter sequences count as this long; 1: their own length.
+    The gradient of such a sequence shrinks by its length / `shortest`."""
+
+    def __post_init__(self) -> None:
+        """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
+        check_fields(self, "learner.objective")
+        check_ratio(self.importance_sampling_level, shortest=self.shortest)
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
         """Compute the loss of a batch, in float32 (float64 stays float64).

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
+from laconic.envs.checks import Ceiling, Count, Whole, check_fields
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
@@ -35,7 +36,6 @@ from laconic.learners.training.sequences import (
     microbatches,
     rows_of,
 )
-from laconic.learners.training.settings import StepSettings
 
 MakeOptimizer = Callable[..., Optimizer]
 """Constructor of an optimizer from parameters and the settings that a policy has of its own."""
@@ -44,13 +44,34 @@ SAMPLED = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateSettings(StepSettings):
+class UpdateSettings:
     """Number and size of the optimizer steps of an update."""
 
     objective: Objective = Objective()
     """Loss."""
+    minibatches: Count = 4
+    """Optimizer steps per policy and update."""
+    microbatch_tokens: Count = 16384
+    """Most tokens of one forward pass, padding included."""
+    max_grad_norm: Ceiling = 1.0
+    """Norm to which gradients are scaled down."""
+    warmup_updates: Whole = 0
+    """Updates over which the learning rate rises on a straight line, from 1 / warmup_updates of it
+    in the first one to all of it in the last one; 0 and 1 start with all of it."""
+    decay_updates: Whole | None = None
+    """Updates after which the learning rate is 0; it falls from the end of the warm-up on. None and
+    0: it stays."""
+    seed: int = 0
+    """Seed of the order in which sequences enter the minibatches."""
     correction: Correction = Correction()
     """Correction for an engine that sampled with other log-probabilities."""
+    decay: Literal["linear", "cosine"] = "linear"
+    """Curve on which it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
+
+    def __post_init__(self) -> None:
+        """Check ranges (`SettingError`)."""
+        self.correction.of_ratio(self.objective.importance_sampling_level)
+        check_fields(self, "learner")
 
     def schedule(self) -> Callable[[int], float]:
         """Return the factor of the learning rate as a function of the updates done so far."""

@@ -28,8 +28,7 @@ from laconic import envs
 from laconic.envs import worlds
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.worlds import WorldEnv
-from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.targets import HIDDEN, accept_hidden
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.tracking.loggers import open_loggers
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.prices.schedule import Price
@@ -362,22 +361,6 @@ def test_the_default_run_shows_few_settings(composed):
     keys = list(settings(OmegaConf.to_container(composed("train"), resolve=True)))
     assert len(keys) <= MOST_SETTINGS, keys
     assert {"seed", "train.steps", "env.reward.price", "agent.sharing"} <= set(keys)
-
-
-@pytest.mark.parametrize("key", HIDDEN)
-def test_a_hidden_setting_is_taken_by_its_class_and_set_without_a_plus_sign(composed, key):
-    cfg = composed("train")
-    node, parts = cfg, key.split(".")
-    while len(parts) > 1 and parts[0] in node:
-        node = node[parts.pop(0)]
-    assert parts[0] not in node
-    if "_target_" in node:
-        parameters = parameters_of(str(node["_target_"]))
-        assert parts[0] in parameters or any(
-            value.kind is value.VAR_KEYWORD for value in parameters.values()
-        )
-    (argument,) = accept_hidden([f"{key}=7"])
-    assert OmegaConf.select(composed("train", argument), key) == 7
 
 
 def test_no_group_refers_to_another_one():

@@ -93,7 +93,7 @@ VALUES = [
     pytest.param(["learner.advantages.scale=sdt"], ["scale", "'sdt'"], marks=AGAIN),
     (["+learner.minibatch=1"], ["'learner.minibatch'. Did you mean 'learner.minibatches'?"]),
     (["optimizer.lr=-1"], ["learning rate", "-1", "config key 'optimizer'"]),
-    (["optimizer.lr=fast"], ["optimizer.lr must be a number, such as 0.0001; got 'fast'"]),
+    (["optimizer.lr=fast"], ["optimizer.lr must be a finite number; got 'fast'"]),
     (["learner.whiten=maybe"], ["learner.whiten must be true or false; got 'maybe'"]),
     (["learner.objective.epsilon=2"], ["learner.objective.epsilon", "at most 1; got 2"]),
     (["learner.correction=token_mask"], ["learner.correction=token_mask weighs tokens"]),

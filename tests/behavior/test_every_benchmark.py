@@ -20,7 +20,7 @@ from laconic.envs.contract import check_env
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, SourceError, UnknownNameError
 from laconic.envs.task import Benchmark, Task
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 
 
 @pytest.fixture(params=envs.names("benchmarks"), scope="module")

@@ -17,7 +17,7 @@ from hydra import compose, initialize_config_dir
 from places import ROOT
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session.checks import check_train as check
 from laconic.experiments.session.preparation import common_folder
 from laconic.experiments.session.setup import make_learner, sampling_seed

@@ -125,7 +125,7 @@ def play_here():
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
 
-    from laconic.experiments.command_line.cli import CONF
+    from laconic.experiments.command_line.tree import CONF
 
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("evaluate", ["agent=tiny", *COMMON])

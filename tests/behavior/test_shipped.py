@@ -9,8 +9,8 @@ from hydra import compose, initialize_config_dir
 from safetensors import safe_open
 
 from laconic import envs
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.header import header, unseen
 from laconic.experiments.session.setup import make_environments, make_team

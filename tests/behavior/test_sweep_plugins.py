@@ -13,7 +13,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from places import ROOT
 
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 
 REFUSED = "budget.message must be null or a whole number of at least 1; got 0"
 

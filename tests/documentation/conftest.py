@@ -21,9 +21,8 @@ from omegaconf import OmegaConf
 from places import configs
 
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.own_environments import offer_environments
-from laconic.experiments.command_line.targets import accept_hidden
+from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.session.checks import check_train
 
 _MODULES = "laconic.experiments."
@@ -119,7 +118,7 @@ def _check(command: Command, folder: Path) -> None:
         return
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-        for overrides in _variants(accept_hidden(parsed.overrides)):
+        for overrides in _variants(accept_hidden(parsed.overrides, program.config)):
             offer_environments(overrides, CONF)
             cfg = compose(
                 program.config, [*program.settings, *overrides, *([searched] if searched else [])]

@@ -202,6 +202,8 @@ TOP_LEVEL = {
 }
 """Keys that stand in no group, and groups."""
 CHECKS = ("choice", "flag", "number", "whole", "check_names", "UnknownNameError")
+OF_GROUPS = ("check_fields", "checked")
+"""Checks of all settings of a group, which they name last."""
 IN_A_GROUP = re.compile(
     r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand|compare|measure)\."
 )
@@ -214,6 +216,8 @@ def _checked(path: Path) -> Iterator[str]:
             name = node.args[0]
             if node.func.id in CHECKS and isinstance(name, ast.Constant):
                 yield str(name.value)
+            if node.func.id in OF_GROUPS and isinstance(node.args[-1], ast.Constant):
+                yield f"{node.args[-1].value}."
 
 
 def test_every_checked_value_is_called_by_its_key_with_its_group():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import pytest
@@ -12,12 +13,15 @@ from laconic.envs.checks import (
     TRUSTED,
     TYPED,
     Bound,
+    Count,
     Model,
     Trust,
     Word,
     by_key,
     check_agents,
+    check_fields,
     check_names,
+    checked,
     choice,
     flag,
     number,
@@ -122,3 +126,61 @@ def test_a_number_without_bounds_has_none():
 def test_trust_is_all_values_some_or_none():
     assert TRUSTED == Trust(None) and TYPED == Trust(()) and Trust(("a",)).values == ("a",)
     assert get_args(Word) == get_args(Model) == (str, TRUSTED)
+
+
+@dataclass
+class Part:
+    size: Count = 1
+    rate: Annotated[float, Bound(gt=0, lt=1)] | None = None
+    kind: Literal["round", "flat"] | None = "round"
+    loud: bool = False
+    title: str = ""
+    owner: Missing = None  # noqa: F821  # as one that only type checkers import
+    made: int = field(default=0, init=False)
+
+    def __post_init__(self):
+        self.made = "later"
+        check_fields(self, "mine")
+
+
+@dataclass
+class Larger(Part):
+    size: Annotated[int, Bound(ge=2)] = 2
+
+
+@pytest.mark.parametrize("part", [Part, Larger])
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *(("size", value) for value in (0, True, 1.0, "1", None, [1])),
+        *(("rate", value) for value in (0, 1, "x", math.nan, True)),
+        *(("kind", value) for value in ("square", 1, ["round"])),
+        *(("loud", value) for value in (1, None, "yes")),
+    ],
+)
+def test_fields_are_checked_by_their_annotations(part, name, wrong):
+    assert part(rate=0.5, kind=None, loud=True, owner=3).rate == 0.5
+    with pytest.raises((SettingError, UnknownNameError), match=rf"mine\.{name}\b"):
+        part(**{name: wrong})
+
+
+def test_a_subclass_may_have_other_bounds():
+    with pytest.raises(SettingError, match=r"mine\.size must be .* of at least 2; got 1"):
+        Larger(1)
+
+
+@checked("mine")
+def build(part, size: Count = 1, *, loud: bool = False):
+    """Build it."""
+    return part, size, loud
+
+
+def test_arguments_are_checked_by_their_annotations_wherever_they_stand():
+    assert build("x", 2, loud=True) == ("x", 2, True) and build.__doc__ == "Build it."
+    for wrong in (lambda: build("x", 0), lambda: build("x", size=0)):
+        with pytest.raises(SettingError, match=r"mine\.size must be"):
+            wrong()
+    with pytest.raises(SettingError, match=r"mine\.loud must be true or false; got 1"):
+        build("x", loud=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        build("x", other=1)

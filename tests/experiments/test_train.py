@@ -16,8 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from laconic.envs.errors import SettingError
 from laconic.experiments import doctor
-from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.targets import accept_hidden
+from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.session.setup import draw_starts
 from laconic.experiments.train import main, price_share
 

@@ -13,8 +13,7 @@ from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.targets import accept_hidden
+from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.learners import checkpoint
 from laconic.learners.metrics import GLOSSARY
 from laconic.learners.training.objective import LENGTH_BUCKETS

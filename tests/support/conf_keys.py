@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from places import configs
+from places import CONF, configs
 
-from laconic.experiments.command_line.targets import HIDDEN
+from laconic.experiments.command_line.tree import compose, declared, plain, record_of
 
 NAMES = {path: name for name, path in configs().items()}
 FILES = sorted(NAMES)
@@ -31,7 +31,8 @@ def keys_of_file(path: Path) -> set[str]:
 @cache
 def all_keys() -> frozenset[str]:
     """Return the dotted keys of the leaves of all yamls, and those that no yaml shows."""
-    return frozenset(HIDDEN).union(*map(keys_of_file, FILES))
+    hidden = declared(plain(compose("train", str(CONF), [])), record_of("train"))
+    return frozenset({*hidden, "evaluation.demand"}).union(*map(keys_of_file, FILES))
 
 
 def _leaves(node: Any, prefix: str) -> set[str]:

@@ -92,18 +92,11 @@ def update_path() -> str:
 
 def settings() -> str:
     """Count the settings of a default run that are shown, and those that are taken beside them."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
-    from places import CONF
+    from laconic.experiments.command_line.tree import CONF, compose, declared, plain, record_of
 
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = OmegaConf.to_container(compose("train"), resolve=False)
-    try:
-        from laconic.experiments.command_line.targets import HIDDEN
-    except ImportError:
-        HIDDEN = ()
+    cfg = plain(compose("train", str(CONF), []))
     shown = sum(1 for _ in _leaves(cfg))
-    return f"{shown} shown, {len(HIDDEN)} more taken"
+    return f"{shown} shown, {len(declared(cfg, record_of('train')))} declared"
 
 
 def _leaves(node: object) -> Iterable[object]:

@@ -15,12 +15,9 @@ from hydra._internal import defaults_list
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.hydra import Hydra
-from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf, base
 from omegaconf._utils import get_yaml_loader
 from places import CONF, EXTRAS_CONF
-
-from laconic.experiments.session import early
 
 OWN = {f"file://{CONF}", f"file://{EXTRAS_CONF}"}
 """Search paths of the package."""
@@ -63,23 +60,6 @@ def remembered_files() -> Callable[..., Any]:
         return pickle.loads(results[paths, config_path])
 
     return load_config
-
-
-def remembered_defaults() -> Callable[..., Any]:
-    """Return an `early._defaults` that composes each choice of the package's options once."""
-    make, composed = early._defaults, dict[Any, Any]()
-
-    def defaults(program: str, overrides: list[str]) -> Any:
-        loader: Any = GlobalHydra.instance().config_loader()
-        paths, options = _paths(loader.repository), early.chosen_options(overrides)
-        if _others(paths) or any("searchpath" in override for override in overrides):
-            return make(program, overrides)
-        key = (program, paths, *options)
-        if key not in composed:
-            composed[key] = make(program, overrides)
-        return composed[key]
-
-    return defaults
 
 
 def remembered_choices() -> Callable[..., Any]:
@@ -154,7 +134,6 @@ PATCHES = (
     (base, "parse", remembered_expressions),
     (defaults_list, "_create_interpolation_map", interpolation_map),
     (Hydra, "get_mode", mode_of_overrides),
-    (early, "_defaults", remembered_defaults),
 )
 """Owner and name of each function, and the function that makes its replacement."""
 

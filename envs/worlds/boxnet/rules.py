@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.checks import Count, check_fields, check_names, choice
 from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
@@ -122,17 +122,17 @@ def _facts(grid: Grid) -> dict[str, float]:
 class BoxNet(World[State, str]):
     """Moving boxes on a grid; see the module."""
 
-    rows: int = 2
+    rows: Count = 2
     """Rows of the grid."""
-    columns: int = 2
+    columns: Count = 2
     """Cells of a row."""
-    steps: int = 30
+    steps: Count = 30
     """Steps of an episode, at most."""
     view: Literal["own", "full"] = "own"
     """Cells that an arm sees: its own one or all; the center sees all."""
     planning: Planning = "discuss"
     """How a step is planned; see the module."""
-    discussion: int = 1
+    discussion: Count = 1
     """Rounds of talk where all arms speak at the same time."""
     order: Literal["together", "listed"] = "together"
     """All moves start from the same grid, or arms move one after another as in the source."""
@@ -149,11 +149,7 @@ class BoxNet(World[State, str]):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        for key in ("rows", "columns", "steps", "discussion"):
-            whole(f"env.{key}", getattr(self, key), 1)
-        choice("env.view", self.view, ("own", "full"))
-        choice("env.planning", self.planning, tuple(HOW))
-        choice("env.order", self.order, ("together", "listed"))
+        check_fields(self, "env")
 
     @property
     def grid(self) -> Grid:

@@ -26,14 +26,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import check_names, choice, flag, whole
+from laconic.envs.checks import Count, check_fields, check_names
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
 from laconic.envs.task import PRICE, Score, Split, Task
 from laconic.envs.worlds.base import Script, TeacherStyle
 from laconic.envs.worlds.commons import scripts, stock
 from laconic.envs.worlds.commons.stock import CAPACITY, GRANTS, LEAST, LIFE, SUSTAINED, Month, State
-from laconic.envs.worlds.commons.wordings import WORDINGS, Act, WordedCommons, report
+from laconic.envs.worlds.commons.wordings import Act, WordedCommons, report
 
 UTTERANCES = 9
 """Messages of a month where agents speak one at a time; the report is the first of ten."""
@@ -57,11 +57,11 @@ class Commons(WordedCommons):
 
     wording: Literal["fishery", "pasture", "pollution", "trash"] = "fishery"
     """Kind of stock. `trash` is the inverse: it grows by 50 a month, and carrying it away costs."""
-    months: int = 12
+    months: Count = 12
     """Months of an episode."""
     talk: Literal["rounds", "published"] = "rounds"
     """All agents speak at the same time, or one at a time as in the source."""
-    talk_rounds: int = 2
+    talk_rounds: Count = 2
     """Rounds of messages between two harvests, where all speak at the same time."""
     language: Literal["free", "none"] = "free"
     """`none`: no talk, and no report of the harvests of others."""
@@ -101,14 +101,7 @@ class Commons(WordedCommons):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        choice("env.wording", self.wording, tuple(WORDINGS))
-        whole("env.months", self.months, 1)
-        choice("env.talk", self.talk, ("rounds", "published"))
-        whole("env.talk_rounds", self.talk_rounds, 1)
-        choice("env.language", self.language, ("free", "none"))
-        choice("env.grant", self.grant, tuple(GRANTS))
-        flag("env.universalization", self.universalization)
-        flag("env.newcomer", self.newcomer)
+        check_fields(self, "env")
 
     @property
     def talk_mode(self) -> str:

@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Bound, Count, check_fields
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, World
@@ -61,11 +61,11 @@ class State:
 class Cups(World[State, str]):
     """Cups and a ball; see the module."""
 
-    cups: int = 3
+    cups: Annotated[int, Bound(ge=3, le=4)] = 3
     """Number of cups, 3 to 4."""
-    pages: int = 1
+    pages: Count = 1
     """Pages of each agent's part; it reads one a round."""
-    deadline: int | None = None
+    deadline: Count | None = None
     """Rounds in which the last agent may answer; None: 4."""
 
     name: ClassVar[str] = "cups"
@@ -80,9 +80,7 @@ class Cups(World[State, str]):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        whole("env.cups", self.cups, 3, len(COLORS))
-        whole("env.pages", self.pages, 1)
-        whole("env.deadline", self.deadline, 1, optional=True)
+        check_fields(self, "env")
 
     @property
     def chance(self) -> float:  # type: ignore[override]

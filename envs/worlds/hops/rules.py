@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Bound, Count, check_fields, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, World
@@ -61,13 +61,13 @@ class State:
 class Hops(World[State, str]):
     """A chain of names; see the module."""
 
-    names: int = 12
+    names: Annotated[int, Bound(ge=4, le=24)] = 12
     """Number of names, 4 to 24."""
     steps: int = 3
     """Steps from the first name to the one asked for, below the number of names."""
-    pages: int = 1
+    pages: Count = 1
     """Pages into which the facts of each agent are cut; it reads one a round."""
-    deadline: int | None = None
+    deadline: Count | None = None
     """Rounds in which the team may answer; None: as many as steps."""
 
     name: ClassVar[str] = "hops"
@@ -82,10 +82,8 @@ class Hops(World[State, str]):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        whole("env.names", self.names, 4, len(NAMES))
+        check_fields(self, "env")
         whole("env.steps", self.steps, 1, self.names - 1)
-        whole("env.pages", self.pages, 1)
-        whole("env.deadline", self.deadline, 1, optional=True)
 
     @property
     def chance(self) -> float:  # type: ignore[override]

@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
+from laconic.envs.checks import Bound, Count, check_fields
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, World
@@ -57,9 +57,9 @@ class State:
 class Jury(World[State, str]):
     """A jury; see the module."""
 
-    colors: int = 2
+    colors: Annotated[int, Bound(ge=2, le=5)] = 2
     """Number of colors, 2 to 5."""
-    looks: int = 1
+    looks: Count = 1
     """Times that every agent looks, once a round, each time by chance again."""
     told: bool = True
     """True if agents read how good their eyes are."""
@@ -80,9 +80,7 @@ class Jury(World[State, str]):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        whole("env.colors", self.colors, 2, len(COLORS))
-        whole("env.looks", self.looks, 1)
-        choice("env.paid", self.paid, ("answer", "expected"))
+        check_fields(self, "env")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,10 +6,18 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from laconic.envs.checks import Word, choice, number, whole
+from laconic.envs.checks import (
+    Bound,
+    Count,
+    NotNegative,
+    Positive,
+    Whole,
+    Word,
+    check_fields,
+)
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.sampling import check_word
 from laconic.learners.interfaces import Usage
@@ -33,21 +41,18 @@ REMEDIES = {
 class RequestLimits:
     """Bounds on the requests to a server."""
 
-    concurrency: int = 16
+    concurrency: Count = 16
     """Maximum number of concurrent requests."""
-    requests_per_minute: float | None = None
+    requests_per_minute: Positive | None = None
     """Maximum number of requests per minute, evenly spaced; None for no limit."""
-    timeout_seconds: float = 300.0
+    timeout_seconds: Positive = 300.0
     """Maximum seconds for one request, its whole answer included."""
-    attempts: int = 16
+    attempts: Count = 16
     """Maximum number of times a request is sent before the evaluation ends with an error."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        whole("agent.limits.concurrency", self.concurrency, 1)
-        number("agent.limits.requests_per_minute", self.requests_per_minute, above=0, optional=True)
-        number("agent.limits.timeout_seconds", self.timeout_seconds, above=0)
-        whole("agent.limits.attempts", self.attempts, 1)
+        check_fields(self, "agent.limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +128,14 @@ class Endpoint:
 class Prices:
     """Prices of tokens, in any currency."""
 
-    prompt: float = 0.0
+    prompt: NotNegative = 0.0
     """Price of a million tokens that the server reads."""
-    completion: float = 0.0
+    completion: NotNegative = 0.0
     """Price of a million tokens that the server writes."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        number("agent.prices.prompt", self.prompt, lowest=0)
-        number("agent.prices.completion", self.completion, lowest=0)
+        check_fields(self, "agent.prices")
 
     def cost(self, usage: Usage) -> float:
         """Return the price of the tokens used."""
@@ -147,14 +151,14 @@ class ApiSamplingSettings:
     """The silence word. It ends a reply anywhere, so choose one that no message contains."""
     explain_silence: bool = True
     """True if the first text of a conversation explains the silence word."""
-    max_reply_tokens: int = 256
+    max_reply_tokens: Count = 256
     """Maximum number of tokens of a reply, in the server's tokens."""
-    thinking_tokens: int = 0
+    thinking_tokens: Whole = 0
     """Additional tokens for models that think before they reply."""
-    temperature: float | None = 1.0
+    temperature: Positive | None = 1.0
     """Sampling temperature; greedy evaluation sends 0. None to send none, for models that refuse
     it."""
-    top_p: float | None = None
+    top_p: Annotated[float, Bound(gt=0, le=1)] | None = None
     """Probability mass of the most likely tokens to sample from; None to send none."""
     seeded: bool = True
     """True if sampled requests carry a `seed`; not every server follows it."""
@@ -166,11 +170,7 @@ class ApiSamplingSettings:
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`, `UnknownNameError`)."""
         check_word(self.silence)
-        whole("agent.sampling.max_reply_tokens", self.max_reply_tokens, 1)
-        whole("agent.sampling.thinking_tokens", self.thinking_tokens, 0)
-        choice("agent.sampling.limit_field", self.limit_field, get_args(LimitField))
-        number("agent.sampling.temperature", self.temperature, above=0, optional=True)
-        number("agent.sampling.top_p", self.top_p, above=0, highest=1, optional=True)
+        check_fields(self, "agent.sampling")
         reserved = sorted(RESERVED_FIELDS & self.extra_body.keys())
         if reserved:
             raise SettingError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from laconic.envs.checks import Model
+from laconic.envs.checks import Count, Model
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, SHIPPED, shipped
 
@@ -22,7 +22,7 @@ class TinySamplingSettings(SamplingSettings):
 
     explain_silence: bool = False
     """Explain the silence word in the first text of a conversation."""
-    max_reply_tokens: int = 49
+    max_reply_tokens: Count = 49
     """Maximum tokens of a reply, whatever the environment accepts."""
 
 

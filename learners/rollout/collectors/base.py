@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Count, check_fields
 from laconic.learners.episode import Graph, Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.play import collect
@@ -97,12 +97,12 @@ class Extra(Collector):
     episodes as other methods (MC-GRPO, arXiv 2601.22582).
     """
 
-    episodes: int = 1
+    episodes: Count = 1
     """Episodes of each group in addition to `train.group_size`."""
 
     def __post_init__(self) -> None:
         """Check the range."""
-        whole("learner.collect.episodes", self.episodes, 1)
+        check_fields(self, "learner.collect")
 
     def members(self, group_size: int) -> int:
         """Return the number of episodes in a group, given `train.group_size`."""

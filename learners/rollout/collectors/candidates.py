@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import Word, choice, whole
+from laconic.envs.checks import Count, Word, check_fields
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import FORWARD_LOOKING, OF_GROUP, Credit, credit
 from laconic.learners.episode import Episode, Group, Turn
@@ -109,7 +109,7 @@ class Alternatives(Collector):
     """Unit of a sequence that the learner must use."""
     credit: ClassVar[str] = "team"  # type: ignore[misc]
     """Credit that the learner must use: a reply is worth what the team earns and pays after it."""
-    continuations: int = 1
+    continuations: Count = 1
     """Number of times that each alternative is played to the end."""
     turns: Turns = "drawn"
     """Turns with alternatives: `all`, or one per agent and episode, `drawn` by the seed."""
@@ -119,8 +119,7 @@ class Alternatives(Collector):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        whole("learner.collect.continuations", self.continuations, 1)
-        choice("learner.collect.turns", self.turns, get_args(Turns))
+        check_fields(self, "learner.collect")
 
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int

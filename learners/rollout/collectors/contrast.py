@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Count, checked
 from laconic.envs.errors import SettingError
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import PassRate, Price
@@ -32,9 +32,10 @@ class Contrast(Collector):
     (`extra_groups`) and the replaced ones (`refilled_groups`).
     """
 
-    def __init__(self, extra: int = 16) -> None:
+    @checked("learner.collect")
+    def __init__(self, extra: Count = 16) -> None:
         """Take the largest number of further groups of an update (`SettingError` if below 1)."""
-        self.extra = whole("learner.collect.extra", extra, 1)
+        self.extra = extra
         self.metrics: Mapping[str, float] = {}
         self._has_contrast: Callable[[Group], bool] | None = None
         self._rank, self._count = 0, 1

@@ -37,7 +37,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import Count, checked
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds import join_act
 from laconic.learners.advantages.credit import team_parts
@@ -155,8 +155,9 @@ def silence(collect: PlaysGroups = collect, greedy: bool = True) -> Counterfactu
     return CounterfactualCredit("silence", differences, collect, greedy)
 
 
+@checked("learner.collect")
 def shapley(
-    collect: PlaysGroups = collect, greedy: bool = True, samples: int = 4
+    collect: PlaysGroups = collect, greedy: bool = True, samples: Count = 4
 ) -> CounterfactualCredit:
     """Build a collector for `learner.credit=shapley`.
 
@@ -166,7 +167,6 @@ def shapley(
         samples: number of sampled orders, at least 1, if all sets would need more replays. With 4,
             up to three speakers are measured exactly.
     """
-    whole("learner.collect.samples", samples, 1)
     return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.envs.checks import number
+from laconic.envs.checks import Share, check_fields
 from laconic.envs.errors import SettingError
 from laconic.envs.task import named_tasks
 from laconic.learners.agents.hf import HFPolicy
@@ -63,14 +63,14 @@ class Taught(Collector):
 
     teacher: Teacher = field(default_factory=Teacher)
     """Teacher to imitate."""
-    others: float = 0.2
+    others: Share = 0.2
     """Fraction of conversations to imitate of agents that do not answer; theirs are easy."""
     speaker: str = field(default="teacher", init=False)
     """Prefix of the episodes' metrics."""
 
     def __post_init__(self) -> None:
         """Check the range."""
-        number("learner.collect.others", self.others, lowest=0, highest=1)
+        check_fields(self, "learner.collect")
 
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.envs.checks import number, whole
+from laconic.envs.checks import Count, NotNegative, Positive, check_fields
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import team_parts
@@ -53,11 +53,11 @@ class Edge(NamedTuple):
 class Edges:
     """Probabilities of edges, and how they are learned."""
 
-    rate: float = 0.01
+    rate: NotNegative = 0.01
     """Reward units that one token read costs."""
-    learning_rate: float = 1.0
+    learning_rate: Positive = 1.0
     """Step size of the logits."""
-    updates: int = 40
+    updates: Count = 40
     """Number of updates in which edges learn; the graph is pruned and fixed after the last."""
     edges: tuple[Edge, ...] = field(default=(), init=False)
     """Edges that are learned; empty before the first group is played."""
@@ -72,9 +72,7 @@ class Edges:
 
     def __post_init__(self) -> None:
         """Check the ranges (`SettingError`)."""
-        number("learner.topology.rate", self.rate, lowest=0)
-        number("learner.topology.learning_rate", self.learning_rate, above=0)
-        whole("learner.topology.updates", self.updates, 1)
+        check_fields(self, "learner.topology")
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

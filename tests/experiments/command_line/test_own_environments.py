@@ -12,8 +12,8 @@ from laconic.envs import registry
 from laconic.envs.benchmarks.signal import BENCHMARK
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.commons import Commons
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.own_environments import offer_environments
+from laconic.experiments.command_line.tree import CONF
 
 
 @pytest.fixture(autouse=True)

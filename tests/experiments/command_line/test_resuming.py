@@ -105,7 +105,7 @@ def test_folders_of_configurations_are_flags_of_every_command(folder, tmp_path):
     sources = [
         {"path": "hydra.conf", "schema": "pkg", "provider": "hydra"},
         {"path": str(tmp_path / "my_conf"), "schema": "file", "provider": "command-line"},
-        {"path": str(resuming._CONF), "schema": "file", "provider": "main"},
+        {"path": str(resuming.CONF), "schema": "file", "provider": "main"},
     ]
     runtime = {"cwd": str(tmp_path), "config_sources": sources}
     assert flags_of(OmegaConf.create({"runtime": runtime})) == ["--config-dir", "my_conf"]

@@ -10,7 +10,6 @@ from omegaconf import OmegaConf
 from places import configs
 
 from laconic.experiments.command_line import cli, sweeping
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.sweeping import (
     Failure,
     FolderCallback,
@@ -21,6 +20,7 @@ from laconic.experiments.command_line.sweeping import (
     sweeper_value,
     unmark,
 )
+from laconic.experiments.command_line.tree import CONF
 
 PROGRAMS = sorted(configs("*.yaml"))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from pkgutil import resolve_name
 
 import pytest
 import yaml
@@ -15,16 +13,22 @@ from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.commons import Commons
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line import tree
 from laconic.experiments.command_line.targets import (
-    HIDDEN,
-    accept_hidden,
     check_environments,
     check_learner,
     names_taken,
     part_name,
     settle,
     typed_keys,
+)
+from laconic.experiments.command_line.tree import (
+    CONF,
+    accept_hidden,
+    dotted,
+    plain,
+    record_of,
+    setting_at,
 )
 from laconic.learners.prices.schedule import Fixed
 
@@ -201,43 +205,19 @@ def test_an_object_that_is_no_learner_is_refused_by_the_program(run, small, my_p
     assert "my_package.Password made a Password without `update`" in outcome.message
 
 
-OWNERS = {
-    "env.reward": "laconic.envs.dialogue.reward.Reward",
-    "env.channel": "laconic.envs.dialogue.channel.Channel",
-    "env": "laconic.envs.make",
-    "agent.lora": "laconic.learners.agents.lora.Lora",
-    "agent": "laconic.learners.agents.hf.HFTeam",
-    "learner.objective": "laconic.learners.training.objective.Objective",
-    "learner.advantages": "laconic.learners.advantages.group.Advantages",
-    "learner": "laconic.learners.algorithms.group.GroupLearner",
-    "optimizer": "torch.optim.AdamW",
-}
-"""Part of the configuration -> the class that takes its hidden settings."""
-DIALOGUE = "laconic.envs.dialogue.DialogueEnv"
-
-
-@pytest.mark.parametrize("key", [key for key in HIDDEN if key.rpartition(".")[0] in OWNERS])
-def test_the_default_of_a_hidden_setting_is_that_of_its_class(key):
-    part, _, name = key.rpartition(".")
-    # A constructor may pass settings on to its base, and `make` to the environment.
-    owner, environment = resolve_name(OWNERS[part]), resolve_name(DIALOGUE)
-    takers = [
-        owner,
-        *getattr(owner, "__mro__", [])[1:-1],
-        *([environment] if part == "env" else []),
-    ]
-    signatures = [inspect.signature(taker).parameters for taker in takers]
-    parameter = next(names[name] for names in signatures if name in names)
-    assert parameter.default == HIDDEN[key]
-
-
 def test_the_page_lists_the_hidden_settings_with_their_defaults():
     page = (ROOT / "docs" / "settings.md").read_text("utf-8").partition("## Not shown")[2]
     rows = dict(re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \|", page, re.MULTILINE))
     listed = {key: yaml.safe_load(text) for key, text in rows.items()}
     # YAML reads a number without a point as text.
     listed["optimizer.eps"] = float(listed["optimizer.eps"])
-    assert listed == dict(HIDDEN)
+    # A hook of an extra takes this one.
+    cfg, record = plain(tree.compose("train", str(CONF), ["hook=train"])), record_of("train")
+    settings = {key: setting_at(cfg, key, record) for key in listed}
+    assert {key: setting.default for key, setting in settings.items()} == listed
+    assert len(listed) > 40 and not {*listed} & {*dotted(cfg)}
+    typed = [f"{key}=7" for key in listed]
+    assert accept_hidden(["hook=train", *typed])[1:] == [f"++{text}" for text in typed]
 
 
 def test_a_chosen_member_without_weights_is_not_frozen():
@@ -248,24 +228,25 @@ def test_a_chosen_member_without_weights_is_not_frozen():
     assert cfg.agent.members.solver == {"_target_": member["_target_"], "model": "m"}
 
 
-def test_hidden_settings_need_no_plus_sign():
+def test_settings_that_a_class_declares_need_no_plus_sign():
     typed = ["env.channel.lose=0.3", "agent.members.helper.frozen=true", "report=false"]
-    assert accept_hidden(typed) == [f"++{text}" for text in typed]
-    # A mapping sets all of a hidden part; what is shown, signed or a flag stays.
+    assert accept_hidden(["agent=mixed", *typed]) == [
+        "agent=mixed",
+        *(f"++{text}" for text in typed),
+    ]
+    # A mapping sets all of a hidden part; what is shown, undeclared, signed or a flag stays.
     assert accept_hidden(["agent.lora={rank: 4}"]) == ["++agent.lora={rank: 4}"]
-    others = ["seed=1", "env=math", "+env.mine=1", "~env.team", "--cfg", "reporter=1"]
+    others = ["seed=1", "env=math", "+env.mine=1", "~env.team", "--cfg", "reporter=1", "env.x=1"]
     assert accept_hidden(others) == others
+    # Another class declares other settings.
+    mine = [f"env._target_={OWN}", "env.first=me"]
+    assert accept_hidden(mine) == [mine[0], "++env.first=me"]
+    assert accept_hidden(mine[1:]) == mine[1:]
 
 
 def test_the_words_of_a_switch_mean_true_or_false():
-    words = ["report=False", "report=no", "report=0", "report=off", "agent.frozen=N"]
-    words += ["agent.members.solver.frozen=no", "resume=no"]
-    assert accept_hidden(words) == [
-        *["++report=false"] * 4,
-        "++agent.frozen=false",
-        "++agent.members.solver.frozen=false",
-        "resume=false",
-    ]
+    words = ["report=False", "report=no", "report=0", "report=off", "agent.frozen=N", "resume=no"]
+    assert accept_hidden(words) == [*["++report=false"] * 4, "++agent.frozen=false", "resume=false"]
     assert accept_hidden(["++report=yes", "report=1"]) == ["++report=true"] * 2
     # Neither a number nor another word is a switch; a sweep of both values stays one.
     others = ["++report=maybe", "++report=true,false", "resume=runs/a", "seed=no", "report"]

@@ -7,7 +7,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.team_layouts import Unfit

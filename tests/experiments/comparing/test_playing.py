@@ -6,8 +6,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.interrupt import Interrupt
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.comparing.arrange import arrange
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.playing import play_entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.reporting.card import _environment, _with_base, public, saved_places
 
 

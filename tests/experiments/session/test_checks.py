@@ -1,13 +1,13 @@
-"""Settings of a play that are out of range are refused by name before anything is built."""
+"""Settings that contradict each other are refused by name before anything is built."""
 
 from __future__ import annotations
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.session.checks import check_discounts, check_play, check_samples
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.tree import CONF
+from laconic.experiments.session.checks import check_discounts, check_evaluate
 
 
 def composed(*overrides, program="evaluate"):
@@ -15,21 +15,14 @@ def composed(*overrides, program="evaluate"):
         return compose(program, overrides=list(overrides))
 
 
-def test_counts_flags_and_splits_are_checked():
-    check_play(composed(), {}, ())
-    with pytest.raises(SettingError, match=r"evaluation\.batch"):
-        check_play(composed("evaluation.batch=0"), {}, ())
-    with pytest.raises(SettingError, match=r"evaluation\.greedy"):
-        check_play(composed("evaluation.greedy=maybe"), {}, ())
-    with pytest.raises(UnknownNameError, match=r"evaluation\.split"):
-        check_play(composed("evaluation.split=all"), {}, ())
-
-
-@pytest.mark.parametrize(("samples", "chosen", "greedy"), [(2, [1], True), (2, [3], False)])
-def test_samples_that_are_all_the_same_or_too_few_are_refused(samples, chosen, greedy):
-    check_samples(2, [1, 2], False)
+@pytest.mark.parametrize(
+    "wrong", [["evaluation.greedy=true"], ["evaluation.pass_at=[3]"], ["evaluation.pass_at=1"]]
+)
+def test_samples_that_are_all_the_same_or_too_few_are_refused(wrong):
+    right = ["evaluation.samples=2", "evaluation.pass_at=[1,2]", "evaluation.greedy=false"]
+    check_evaluate(composed(*right))
     with pytest.raises(SettingError, match=r"evaluation\."):
-        check_samples(samples, chosen, greedy)
+        check_evaluate(composed(*right, *wrong))
 
 
 SOLVED = "env.reward.when=solved"

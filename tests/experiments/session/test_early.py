@@ -12,14 +12,15 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import InstantiationException
 from places import ROOT
 
-from laconic.experiments.command_line.cli import CONF
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session.early import check_config
 
 MISTAKES = {
     "train trian.steps=2": "Did you mean 'train.steps'?",
     "train env=gsm9k": "Did you mean 'gsm8k'?",
     "train train.steps=two": "train.steps must be a whole number of at least 0; got 'two'",
-    "train optimizer.lr=fast": "optimizer.lr must be a number, such as 0.0001; got 'fast'",
+    "train optimizer.lr=fast": "optimizer.lr must be a finite number; got 'fast'",
     "train report=maybe": "report must be true or false; got 'maybe'",
     "train learner.whiten=1.5x": "learner.whiten must be true or false; got '1.5x'",
     "train env.rounds=[2]": "env.rounds must be a whole number",
@@ -122,7 +123,7 @@ def composed(*overrides, program="train"):
         ["env=commons", "learner=ippo"],
         ["experiment=warm_start", "env=tldr"],
         ["agent.sharing=separate", "learner=magrpo"],
-        ["resume=outputs/somewhere", "optimizer.lr=1", "learner.decay_updates=null"],
+        ["resume=true", "optimizer.lr=1", "learner.decay_updates=null"],
         ["agent=mixed"],
     ],
 )
@@ -132,7 +133,7 @@ def test_right_settings_pass(overrides):
 
 def test_a_users_own_class_may_take_any_setting():
     composed("env._target_=my_package.Password", "env.rounds=many")
-    with pytest.raises(InstantiationException, match="env.rounds must be a whole number"):
+    with pytest.raises(SettingError, match="env.rounds must be a whole number"):
         composed("env.rounds=many")
 
 

@@ -18,7 +18,6 @@ from laconic.envs.task import Task
 from laconic.experiments.session import setup
 from laconic.experiments.session.setup import (
     _made,
-    check_counts,
     draw_starts,
     hidden_metrics,
     make_environments,
@@ -47,23 +46,6 @@ def cfg():
 @pytest.fixture
 def team():
     return ScriptedTeam("silent")
-
-
-def test_counts_in_range_pass_and_null_passes_where_it_may():
-    cfg = OmegaConf.create({"a": {"b": 1}, "c": None})
-    check_counts(cfg, {"a.b": 1, "c": 1}, optional=("c",))
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, [1]])
-def test_anything_but_a_whole_number_in_range_is_refused_with_its_key(value):
-    cfg = OmegaConf.create({"a": {"b": value}})
-    with pytest.raises(SettingError, match=r"^a\.b must be a whole number of at least 1; got "):
-        check_counts(cfg, {"a.b": 1})
-
-
-def test_a_missing_count_is_refused_like_null():
-    with pytest.raises(SettingError, match=r"^seed must be .*; got None$"):
-        check_counts(OmegaConf.create({}), {"seed": 0})
 
 
 def test_torch_gets_its_threads_and_the_bars_of_loading_are_off_but_not_those_of_downloads():

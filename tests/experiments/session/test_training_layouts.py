@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_module
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.mixture import Mixture
-from laconic.experiments.command_line.targets import accept_hidden
+from laconic.experiments.command_line.tree import accept_hidden
 from laconic.experiments.session.setup import draw_starts, task_keys
 from laconic.experiments.session.training_layouts import in_layout, make_training
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.sampling import SamplingSettings, check_count
+from laconic.learners.agents.sampling import SamplingSettings
 
 
 def test_by_default_thinking_is_off_and_the_date_is_fixed_where_a_template_knows_them():
@@ -15,5 +15,8 @@ def test_by_default_thinking_is_off_and_the_date_is_fixed_where_a_template_knows
 
 @pytest.mark.parametrize("count", [0, True, 1.0, None])
 def test_a_count_is_a_whole_number(count):
-    with pytest.raises(SettingError, match=r"agent\.x must be a whole number of at least 1"):
-        check_count("x", count)
+    with pytest.raises(
+        SettingError,
+        match=r"agent\.sampling\.max_reply_tokens must be a whole number of at least 1",
+    ):
+        SamplingSettings(max_reply_tokens=count)
