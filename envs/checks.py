@@ -184,14 +184,14 @@ def number(
     return float(value)
 
 
-def flag(name: str, value: object) -> bool:
-    """Return a setting that is true or false.
+def flag(name: str, value: Any, *, optional: bool = False) -> Any:
+    """Return a setting that is true or false, or None if it is `optional`.
 
     Raises:
-        SettingError: it is neither.
+        SettingError: it is another value.
     """
-    if not isinstance(value, bool):
-        raise _wrong(name, "true or false", value)
+    if not isinstance(value, bool) and not (optional and value is None):
+        raise SettingError(f"{name} must be {'null, ' * optional}true or false; got {value!r}")
     return value
 
 
@@ -238,7 +238,7 @@ def check(name: str, value: Any, kind: Any) -> None:
     marks = (mark for _, own in marked for mark in own if isinstance(mark, Bound))
     bound = next(marks, Bound())
     if kinds == [bool]:
-        flag(name, value)
+        flag(name, value, optional=optional)
     elif kinds == [int]:
         lowest = None if bound.ge == -math.inf else int(bound.ge)
         whole(name, value, lowest, bound.le, optional=optional)

@@ -23,7 +23,7 @@ from laconic.envs.task import PromptedTask
 from laconic.experiments.command_line.arguments import expand_settings
 from laconic.experiments.command_line.defaults import apply_defaults, experiment_keys
 from laconic.experiments.command_line.schema import known_settings, settings_of
-from laconic.experiments.command_line.tree import CONF, dotted
+from laconic.experiments.command_line.tree import CONF, KEPT, dotted
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
@@ -31,8 +31,6 @@ NAMED = ("env", "agent", "learner", "optimizer")
 """Config groups that reports and tables name."""
 LOSS, OBJECTIVE = "learner.objective", "laconic.learners.training.objective.Objective"
 """Key of the loss, and the class of our own."""
-KEPT = ("env.max_rounds",)
-"""Keys that the rollout reads, also if the class does not take them."""
 
 _TARGET = "._target_"
 _OURS = ("laconic.", "torch.")

@@ -37,6 +37,8 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the configs, in a clone and when installed."""
 MAKE = "laconic.envs.make"
 """Function that makes all environments of this package, whose settings depend on the name."""
+KEPT = ("env.max_rounds",)
+"""Keys that the rollout reads, also if the class does not take them."""
 _PLAIN_OVERRIDE = re.compile(r"(?:\+\+)?([a-z_][\w.]*)=")
 _REFERENCE = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,[^}]*)?\}")
 
@@ -184,9 +186,10 @@ def accept_hidden(
     accepted = {text: text for text in arguments}
     for text, key in typed.items():
         setting = setting_at(values, key, record) if key in hidden or key == "resume" else None
-        if setting is not None:
+        if setting is not None or key in KEPT:
             plus = "++" if key in hidden and not text.startswith("+") else ""
-            accepted[text] = plus + (_plain_switch(text) if setting.kind is bool else text)
+            switch = setting is not None and setting.kind is bool
+            accepted[text] = plus + (_plain_switch(text) if switch else text)
     return [accepted[text] for text in arguments]
 
 

@@ -179,5 +179,5 @@ def test_an_evaluation_measures_it_on_demand(run, tmp_path, rows):
 
 
 def test_the_setting_is_checked():
-    with pytest.raises(SettingError, match="evaluation.fidelity.*got 0"):
+    with pytest.raises(SettingError, match="evaluation.after.fidelity.contexts must be .*got 0"):
         Fidelity(contexts=0)

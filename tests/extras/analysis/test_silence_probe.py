@@ -75,7 +75,9 @@ def test_the_probe_of_silence_is_played_on_demand(run, tmp_path, rows):
 
 
 def test_a_part_of_an_evaluation_is_not_probed_and_the_setting_is_checked():
-    with pytest.raises(SettingError, match="evaluation.probe_silence must be true or false"):
+    with pytest.raises(
+        SettingError, match="evaluation.after.silence_probe.probe must be true or false"
+    ):
         SilenceProbe(probe=2)  # type: ignore[arg-type]
     started = EvaluationRun(None, [], {}, [Start(0)], None)  # type: ignore[arg-type]
     assert SilenceProbe(probe=True)(started) == SilenceProbe()(started) == Findings()
