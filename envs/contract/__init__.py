@@ -25,7 +25,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from laconic.envs.contract.episodes import (
     MAX_STEPS,
     Env,
-    PlayedEpisode,
+    Maker,
     Rule,
     are_dicts,
     broken,
@@ -41,11 +41,9 @@ from laconic.envs.contract.episodes import (
 )
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue.reward import PAY
-from laconic.envs.errors import ContractError, SettingError
+from laconic.envs.errors import SettingError
 
 __all__ = ["check_env"]
-
-_LEGAL = "Accept every sample of an action space in `step`."
 
 
 def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> None:
@@ -65,11 +63,12 @@ def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> N
             "check_env takes a function that makes an environment, because rules compare fresh"
             f" ones; got a {type(make).__name__}. Write check_env(lambda: <what makes it>)"
         )
+    maker = Maker(make)
     for rule in RULES:
-        rule(make, range(seed, seed + episodes))
+        rule(maker, range(seed, seed + episodes))
 
 
-def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _parts(make: Maker, seeds: Sequence[int]) -> None:
     """List agents by name in `possible_agents`, and give each of them two gymnasium spaces."""
     env = make()
     require(hasattr(env, "possible_agents"), _parts, "no `possible_agents`")
@@ -86,7 +85,7 @@ def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(isinstance(space, Space), _parts, f"{space!r} from {name}", agent)
 
 
-def reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def reset(make: Maker, seeds: Sequence[int]) -> None:
     """Take `seed` and `options` in `reset`, and return two dicts by agent: observations and infos.
 
     The agents are those in `env.agents` afterwards, all of them possible ones.
@@ -107,40 +106,25 @@ def reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(set(by_agent) == agents, reset, list(by_agent))
 
 
-def step(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def step(make: Maker, seeds: Sequence[int]) -> None:
     """Return observations, rewards, terminations, truncations, infos from `step`: dicts by agent.
 
     Their agents are exactly those in `env.agents` before the step.
     """
     for seed in seeds:
-        for taken in _play_samples(make(), seed).steps:
+        for taken in make.sampled(seed)[1].steps:
             require(are_dicts(taken.returned, 5), step, describe(taken.returned))
             for by_agent in taken.returned:
                 require(set(by_agent) == set(taken.alive), step, list(by_agent))
 
 
-def _play_samples(env: Env, seed: int) -> PlayedEpisode:
-    """Play sampled actions; report an error of `step` with the actions that caused it."""
-    actions: dict[str, Any] = {}
-
-    def speak(env: Env, agent: str, generator: np.random.Generator) -> Any:
-        actions[agent] = random_action(env, agent, generator)
-        return actions[agent]
-
-    try:
-        return play(env, seed, speak)
-    except Exception as error:
-        received = f"{describe_error(error)} on the actions {actions!r}"
-        raise ContractError(_LEGAL, received) from error
-
-
-def _names(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _names(make: Maker, seeds: Sequence[int]) -> None:
     """Name agents `<role>_<number>`."""
     for agent in make().possible_agents:
         require(re.fullmatch(r"\w+_\d+", agent) is not None, _names, agent, agent)
 
 
-def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _spaces(make: Maker, seeds: Sequence[int]) -> None:
     """Return the same space object for an agent at every call."""
     env = make()
     for agent in env.possible_agents:
@@ -148,52 +132,51 @@ def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(space(agent) is space(agent), _spaces, "a new object", agent)
 
 
-def leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def leaving(make: Maker, seeds: Sequence[int]) -> None:
     """Remove an agent when it is terminated or truncated, not before, and never bring it back."""
     for seed in seeds:
-        for step in play(make(), seed, random_action).steps:
+        for step in make.sampled(seed)[1].steps:
             _, _, terminated, truncated, _ = step.returned
             staying = {agent for agent in step.alive if not (terminated[agent] or truncated[agent])}
             wrong = sorted(staying.symmetric_difference(step.remaining))
             require(not wrong, leaving, f"agents {step.remaining}", ", ".join(wrong))
 
 
-def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _endings(make: Maker, seeds: Sequence[int]) -> None:
     """End every episode, within `rounds` steps if the environment has that number."""
     for seed in seeds:
-        env = make()
-        steps = play(env, seed, random_action).steps
+        env, (_, *steps) = make.sampled(seed)
         limit = getattr(env, "rounds", MAX_STEPS)
         ended = bool(steps) and not steps[-1].remaining
         require(ended and len(steps) <= limit, _endings, f"an episode of {len(steps)} steps so far")
 
 
-def _observations(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _observations(make: Maker, seeds: Sequence[int]) -> None:
     """Keep every observation in its space, the first and the last included."""
     for seed in seeds:
-        env = make()
-        for step in play(env, seed, random_action):
+        env, episode = make.sampled(seed)
+        for step in episode:
             for agent, observation in step.observations.items():
                 reason = misfit(observation, env.observation_space(agent))
                 require(not reason, _observations, reason, agent)
 
 
-def rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def rewards(make: Maker, seeds: Sequence[int]) -> None:
     """Pay rewards that are finite numbers."""
     for seed in seeds:
-        for step in play(make(), seed, random_action).steps:
+        for step in make.sampled(seed)[1].steps:
             for agent, reward in step.returned[1].items():
                 require(number_of(reward) is not None, rewards, repr(reward), agent)
 
 
-def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _pay(make: Maker, seeds: Sequence[int]) -> None:
     """Report pay in infos so that the reward is `task_reward` - `charged`; see `Pay`.
 
     All infos of steps have `task_reward`, `billed` and `charged`, or none has any; then the
     environment counts as unpriced. All are finite numbers, and a bill is at least 0.
     """
     for seed in seeds:
-        steps = play(make(), seed, random_action).steps
+        steps = make.sampled(seed)[1].steps
         reported = any(key in info for step in steps for info in step.infos.values() for key in PAY)
         for step in steps if reported else ():
             for agent, info in step.infos.items():
@@ -210,37 +193,37 @@ def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(same, _pay, f"a reward of {reward!r}, {figures}", agent)
 
 
-def _time(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _time(make: Maker, seeds: Sequence[int]) -> None:
     """Take a price of time, `metadata["round_price"]`, off one task reward that all agents share.
 
     Checked where it is above 0. Then `metadata["reward"]` is `common`, infos report pay, and the
     agents of a round have one `task_reward`.
     """
     for seed in seeds:
-        env = make()
+        env, episode = make.sampled(seed)
         if not (time := round_price(env)):
             return
         received = f"round_price={time:g} with reward={env.metadata.get('reward')!r}"
         require(time > 0 and env.metadata.get("reward") == "common", _time, received)
-        for step in play(env, seed, random_action).steps:
+        for step in episode.steps:
             paid = {info.get("task_reward") for info in step.infos.values()}
             require(
                 len(paid) == 1 and None not in paid, _time, f"task rewards {sorted(map(str, paid))}"
             )
 
 
-def replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def replay(make: Maker, seeds: Sequence[int]) -> None:
     """Repeat an episode to the last step under equal seeds and actions, in a used environment too.
 
     Equal means bit for bit.
     """
     used = make()
     for seed in seeds:
-        reason = difference(play(make(), seed, random_action), play(used, seed, random_action))
+        reason = difference(make.sampled(seed)[1], play(used, seed, random_action))
         require(not reason, replay, reason)
 
 
-def _generators(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _generators(make: Maker, seeds: Sequence[int]) -> None:
     """Leave the process-wide generators of `random` and `numpy` alone in `reset` and `step`."""
     env = make()
     for seed in seeds:
@@ -251,7 +234,7 @@ def _generators(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(data_equivalence(old, new, exact=True), _generators, f"a change of {name}")
 
 
-def _options(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _options(make: Maker, seeds: Sequence[int]) -> None:
     """Ignore unknown options of `reset`."""
     for seed in seeds:
         plain = make().reset(seed=seed)

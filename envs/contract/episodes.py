@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,10 +17,7 @@ from laconic.envs.errors import ContractError
 Env: TypeAlias = ParallelEnv[str, Any, Any]
 Speaker = Callable[[Env, str, np.random.Generator], Any]
 """Maps an environment, an agent's name and a generator to the agent's next action."""
-Rule = Callable[[Callable[[], Env], Sequence[int]], None]
-"""Check of one rule, with a function that builds an environment, and seeds. The first line of its
-docstring is the rule."""
-
+_LEGAL = "Accept every sample of an action space in `step`."
 MAX_STEPS = 1000
 """Steps after which an episode counts as endless."""
 
@@ -84,6 +81,44 @@ def random_action(env: Env, agent: str, generator: np.random.Generator) -> Any:
     return "" if silent else space.sample()
 
 
+class Maker:
+    """Makes fresh environments, and plays the sampled episode of a seed once for all rules."""
+
+    def __init__(self, make: Callable[[], Env]) -> None:
+        """Keep what makes an environment."""
+        self._make = make
+        self._sampled: dict[int, tuple[Env, PlayedEpisode]] = {}
+
+    def __call__(self) -> Env:
+        """Make an environment."""
+        return self._make()
+
+    def sampled(self, seed: int) -> tuple[Env, PlayedEpisode]:
+        """Return an environment and its first episode, of sampled actions.
+
+        Raises:
+            ContractError: a method failed; the message has the actions that caused it.
+        """
+        if seed not in self._sampled:
+            env, actions = self._make(), dict[str, Any]()
+
+            def speak(env: Env, agent: str, generator: np.random.Generator) -> Any:
+                actions[agent] = random_action(env, agent, generator)
+                return actions[agent]
+
+            try:
+                self._sampled[seed] = env, play(env, seed, speak)
+            except Exception as error:
+                received = f"{describe_error(error)} on the actions {actions!r}"
+                raise ContractError(_LEGAL, received) from error
+        return self._sampled[seed]
+
+
+Rule = Callable[[Maker, Sequence[int]], None]
+"""Check of one rule, with what makes an environment, and seeds. The first line of its docstring is
+the rule."""
+
+
 def saying(text: str) -> Speaker:
     """Return a speaker that always sends the same message."""
     return lambda env, agent, generator: text
@@ -103,10 +138,26 @@ def broken(rule: Callable[..., None], received: object, agent: str = "") -> Cont
 def difference(first: PlayedEpisode, second: PlayedEpisode) -> str:
     """Describe the first step in which two episodes differ; empty if they are equal."""
     for number, (step, other) in enumerate(zip(first, second, strict=False)):
-        if not data_equivalence(astuple(step), astuple(other), exact=True):
+        if not _alike(step, other):
             return f"different after {number} steps: {step.returned!r} and {other.returned!r}"
     lengths = len(first.steps), len(second.steps)
     return "" if lengths[0] == lengths[1] else f"episodes of {lengths[0]} and {lengths[1]} steps"
+
+
+def _alike(first: Any, second: Any) -> bool:
+    """Return whether two values are equal to the last bit, records within them included."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(
+            _alike(value, second[key]) for key, value in first.items()
+        )
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(_alike, first, second))
+    if is_dataclass(first):
+        names = [field.name for field in fields(first)]
+        return all(_alike(getattr(first, name), getattr(second, name)) for name in names)
+    return bool(data_equivalence(first, second, exact=True))
 
 
 def misfit(value: Any, space: Space[Any]) -> str:

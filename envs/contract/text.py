@@ -17,13 +17,13 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from laconic.envs.contract.episodes import (
     Env,
+    Maker,
     PlayedEpisode,
     Rule,
     Speaker,
     Transition,
     broken,
     play,
-    random_action,
     require,
     round_price,
     saying,
@@ -34,17 +34,16 @@ _FLOOD = "many words " * 200
 _SECRET = "xyzzy"
 
 
-def texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def texts(make: Maker, seeds: Sequence[int]) -> None:
     """Observe text where actions are text: a string, or a mapping with a string under `text`."""
-    env = make()
-    for seed in seeds[:1] if _speaks(env) else ():
-        for step in play(env, seed, random_action):
+    for seed in seeds[:1] if _speaks(make()) else ():
+        for step in make.sampled(seed)[1]:
             for agent, observation in step.observations.items():
                 text = observation.get("text") if _is_mapping(observation) else observation
                 require(isinstance(text, str), texts, repr(observation), agent)
 
 
-def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _strings(make: Maker, seeds: Sequence[int]) -> None:
     """Accept every string as an action, including empty and malformed ones."""
     env = make()
     if not _speaks(env):
@@ -86,7 +85,7 @@ def _strange_strings(agents: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _impersonation(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _impersonation(make: Maker, seeds: Sequence[int]) -> None:
     """Keep messages from posing as another agent's: no line of one may read as the other's.
 
     The rule also holds for text of the environment, such as feedback that quotes an agent, and for
@@ -110,7 +109,7 @@ def _only(speaker: str, text: str) -> Speaker:
     return lambda env, agent, generator: text if agent == speaker else ""
 
 
-def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _tasks(make: Maker, seeds: Sequence[int]) -> None:
     """Start the task that `reset(options={"task": key})` names, where `tasks` is a mapping."""
     env = make()
     tasks = getattr(env, "tasks", ())
@@ -121,14 +120,14 @@ def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(task == key, _tasks, f"task {task!r} for key {key!r}", agent)
 
 
-def _silence(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _silence(make: Maker, seeds: Sequence[int]) -> None:
     """Charge nothing for silence: no tokens for a silent agent, no loss for a silent team.
 
     Time is no silence: each round may cost the team `metadata["round_price"]`.
     """
     for seed in seeds:
-        env = make()
-        episode, time = _counted(env, seed, ""), round_price(env)
+        env, episode = _counted(make, seed, "")
+        time = round_price(env)
         for step in episode or ():
             for agent, info in step.infos.items():
                 tokens = info["tokens_said"]
@@ -138,12 +137,12 @@ def _silence(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(reward >= -time, _silence, f"reward {reward!r}", agent)
 
 
-def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _budgets(make: Maker, seeds: Sequence[int]) -> None:
     """Keep within every budget: of a message, an agent, a round, the episode, and `tokens_left`."""
     for seed in seeds:
         for text in (None, _FLOOD):
-            env = make()
-            for before, after in pairwise(_counted(env, seed, text) or ()):
+            env, episode = _counted(make, seed, text)
+            for before, after in pairwise(episode or ()):
                 _check_round(before, after, getattr(env, "budget", None))
 
 
@@ -166,21 +165,21 @@ def _within(tokens: int, budget: object, cap: str, agent: str = "") -> None:
     require(limit is None or tokens <= limit, _budgets, f"{tokens} tokens, {cap}={limit}", agent)
 
 
-def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _ledgers(make: Maker, seeds: Sequence[int]) -> None:
     """Count the tokens of published messages, and no others, by the environment's own tokenizer."""
     for seed in seeds:
-        env = make()
+        env, episode = _counted(make, seed, None)
         tokenize: Callable[[str], Sequence[str]] | None = getattr(env, "tokenize", None)
-        episode = _counted(env, seed, None) if tokenize else None
+        counted = episode if tokenize else None
         published = dict.fromkeys(env.possible_agents, 0)
-        for agent, info in ((a, i) for step in episode or () for a, i in step.infos.items()):
+        for agent, info in ((a, i) for step in counted or () for a, i in step.infos.items()):
             if tokenize and info.get("message"):
                 published[agent] += len(tokenize(info["message"]))
             counts = f"{info['tokens_said']} said, {published[agent]} published"
             require(info["tokens_said"] == published[agent], _ledgers, counts, agent)
 
 
-def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+def _thoughts(make: Maker, seeds: Sequence[int]) -> None:
     """Hide thoughts: a thought changes no observation, and alone it is silence.
 
     Checked where `metadata["thought_tokens"]` says that thoughts are taken and leaves room for one.
@@ -211,17 +210,21 @@ def _speaks(env: Env) -> bool:
     return all(isinstance(env.action_space(agent), Text) for agent in env.possible_agents)
 
 
-def _counted(env: Env, seed: int, text: str | None) -> PlayedEpisode | None:
-    """Play an episode in which all agents send `text` (None: random messages).
+def _counted(make: Maker, seed: int, text: str | None) -> tuple[Env, PlayedEpisode | None]:
+    """Play an episode in which all agents send `text` (None: sampled messages).
 
     Returns:
-        None where the environment does not count tokens.
+        The environment, and None for the episode where it does not count tokens.
     """
+    env = make()
     if not _speaks(env):
-        return None
-    episode = play(env, seed, random_action if text is None else saying(text))
+        return env, None
+    if text is None:
+        env, episode = make.sampled(seed)
+    else:
+        episode = play(env, seed, saying(text))
     counted: Any = (info.get("tokens_said") for step in episode for info in step.infos.values())
-    return None if None in counted else episode
+    return env, None if None in counted else episode
 
 
 TEXT_RULES: tuple[Rule, ...] = (

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 
 from laconic import envs
-from laconic.envs.contract.episodes import difference, play, random_action, require, saying
+from laconic.envs.contract.episodes import (
+    Maker,
+    PlayedEpisode,
+    Transition,
+    difference,
+    play,
+    random_action,
+    require,
+    saying,
+)
 from laconic.envs.errors import ContractError
 
 
@@ -33,6 +45,30 @@ def test_what_is_sampled_follows_from_the_seed_and_the_first_difference_is_told(
     assert difference(episode, other).startswith("different after 0 steps")
     messages = play(make(), 5, saying("a")), play(make(), 5, saying("b"))
     assert difference(*messages).startswith("different after 1 steps")
+
+
+def test_all_rules_read_one_sampled_episode_of_a_seed(make):
+    maker = Maker(make)
+    env, episode = maker.sampled(5)
+    assert maker.sampled(5)[1] is episode and maker() is not env
+    assert difference(episode, play(make(), 5, random_action)) == ""
+    assert difference(episode, maker.sampled(6)[1])
+
+
+@dataclass
+class Seen:
+    """A record of a user that stands in infos."""
+
+    at: np.ndarray
+
+
+def test_records_within_infos_are_compared_by_their_fields():
+    def episode(*at):
+        infos = {"a_0": {"seen": [Seen(np.array(at))]}}
+        return PlayedEpisode(Transition((), ({}, infos), ("a_0",)), ())
+
+    assert difference(episode(1, 2), episode(1, 2)) == ""
+    assert difference(episode(1, 2), episode(1, 3)).startswith("different after 0 steps")
 
 
 def test_a_broken_rule_is_told_by_the_first_line_of_its_docstring():
