@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import permutations
 from random import Random
 from typing import Annotated, Any, ClassVar
@@ -55,6 +56,24 @@ class State:
             for move in part:
                 cup = move[cup]
         return cup
+
+
+# Asked for by every agent in every round.
+@cache
+def _phrases(names: tuple[str, ...]) -> tuple[str, ...]:
+    return (*names, *map(" ".join, permutations(names, len(names) - 1)))
+
+
+@cache
+def _facts(names: tuple[str, ...]) -> Mapping[str, float]:
+    most, phrases = float(len(names)), float(len(_phrases(names)))
+    places = range(_PLACES)
+    return {
+        **{"round": 4.0, "deadline": 4.0, "begin": most, "place": 4.0, "members": 4.0},
+        **{"pages": 4.0, "read": 4.0},
+        **{f"goes_{name}": most for name in names},
+        **{f"said_{place}_{round}": phrases for place in places for round in places},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +119,7 @@ class Cups(World[State, str]):
     @property
     def phrases(self) -> tuple[str, ...]:  # type: ignore[override]
         """A name, or the cups to which all but the last one go."""
-        return (*self.names, *map(" ".join, permutations(self.names, self.cups - 1)))
+        return _phrases(self.names)
 
     @property
     def facts(self) -> Mapping[str, float]:  # type: ignore[override]
@@ -109,14 +128,7 @@ class Cups(World[State, str]):
         A cup is its index plus 1. `goes_<cup>` is where the parts that the agent read bring it, and
         `said_<place>_<round>` the index of the phrase, plus 1, of the agent of this place.
         """
-        most, phrases = float(self.cups), float(len(self.phrases))
-        places = range(_PLACES)
-        return {
-            **{"round": 4.0, "deadline": 4.0, "begin": most, "place": 4.0, "members": 4.0},
-            **{"pages": 4.0, "read": 4.0},
-            **{f"goes_{name}": most for name in self.names},
-            **{f"said_{place}_{round}": phrases for place in places for round in places},
-        }
+        return dict(_facts(self.names))
 
     @property
     def team(self) -> Mapping[str, int]:

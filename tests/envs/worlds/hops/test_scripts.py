@@ -19,9 +19,9 @@ from laconic.learners.rollout.play import Start, play
 COUNT = 400
 
 
-def figures(script: str, **settings) -> dict[str, float]:
+def figures(script: str, count: int = COUNT, **settings) -> dict[str, float]:
     environments = [
-        envs.make("hops", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
+        envs.make("hops", free=True, tasks=count, split="evaluation", **settings) for _ in range(50)
     ]
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     policies = ScriptedTeam(script).policies(environments[0])
@@ -32,7 +32,8 @@ def figures(script: str, **settings) -> dict[str, float]:
     "settings", [{}, {"names": 16, "steps": 4, "team": {"member": 8}}, {"deadline": 6}]
 )
 def test_a_team_that_follows_the_chain_is_right_in_the_words_of_the_theory(settings: dict) -> None:
-    found = figures("chain", **settings)
+    # A large team plays fewer tasks; they meet the same bound.
+    found = figures("chain", COUNT // 4 if "team" in settings else COUNT, **settings)
     steps, members = settings.get("steps", 3), settings.get("team", {"member": 4})["member"]
     assert (found["accuracy"], found["rounds"]) == (1.0, steps)
     expected = theory.words(steps, settings.get("names", 12), members)
