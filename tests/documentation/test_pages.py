@@ -50,9 +50,13 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(run_page, page):
     run_page(page)
 
 
-@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
-def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
-    unknown = [(block.line, block.kind) for block in code_blocks(page) if block.kind not in KINDS]
+def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks):
+    unknown = [
+        (by_name(page), block.line, block.kind)
+        for page in (*PAGES, README)
+        for block in code_blocks(page)
+        if block.kind not in KINDS
+    ]
     assert unknown == [], f"kinds are {KINDS}; indented blocks have none"
 
 
@@ -91,16 +95,15 @@ def test_every_command_of_a_page_can_be_composed(
             assert name in OTHERS, f"{command.text}: unknown program"
 
 
-@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
-def test_no_command_of_a_page_needs_more_than_five_overrides(commands, page):
-    ours = [command for command in commands(page) if command.program]
+def test_no_command_of_a_page_needs_more_than_five_overrides(commands):
+    ours = [each for page in (*PAGES, README) for each in commands(page) if each.program]
     long = [command.text for command in ours if len(counted(command)) > MOST_OVERRIDES]
-    assert long == [], "the settings belong into a preset of conf/experiment/ or a target of make"
+    assert ours and long == [], "settings belong into conf/experiment/ or a target of make"
 
 
-@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
-def test_a_page_is_short(page):
-    assert len(page.read_text("utf-8").splitlines()) <= MOST_LINES
+def test_a_page_is_short():
+    lines = {by_name(page): len(page.read_text("utf-8").splitlines()) for page in (*PAGES, README)}
+    assert {page: count for page, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_all_pages_together_are_short():

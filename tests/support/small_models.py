@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -245,10 +246,20 @@ def make_policy(
     return make
 
 
+@pytest.fixture(scope="session")
+def saved_once(
+    make_policy: Callable[..., HFPolicy], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the folder of a saved policy, as `save_pretrained` writes it, to be read alone."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    make_policy().save(folder)
+    return folder
+
+
 @pytest.fixture
-def saved(make_policy: Callable[..., HFPolicy], tmp_path: Path) -> Path:
-    """Return the folder of a saved policy, as `save_pretrained` writes it."""
-    make_policy().save(tmp_path / "model")
+def saved(saved_once: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder, which may be changed."""
+    shutil.copytree(saved_once, tmp_path / "model")
     return tmp_path / "model"
 
 

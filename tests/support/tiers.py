@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -118,6 +119,7 @@ def _listed(path: Path) -> bool:
     return listed and not any(name.startswith(place) for name in KEPT)
 
 
+@cache
 def starts(function: Callable[..., Any]) -> bool:
     """Return whether a function names a starter, or a helper of the tests that does."""
     seen: set[CodeType] = set()

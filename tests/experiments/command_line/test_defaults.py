@@ -108,17 +108,18 @@ def test_a_team_without_defaults_or_that_cannot_be_found_states_none():
     assert team_defaults(None) == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "value"),
-    [(name, *pair) for name in WARM_STARTS for pair in WARM_STARTS[name].items()],
-)
-def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
+@pytest.mark.parametrize("name", WARM_STARTS)
+def test_a_warm_start_has_the_values_of_its_environment(name):
     assert name in envs.names()
-    warm = ("experiment=warm_start", f"env={name}")
+    warm, values = ("experiment=warm_start", f"env={name}"), WARM_STARTS[name]
     # The recipe of the shipped policy holds for fresh weights alone.
-    fresh = RECIPES[name].settings.get(key, value) if name in RECIPES else value
-    assert OmegaConf.select(composed(*warm)[0], key) == fresh
-    assert OmegaConf.select(composed(*warm, f"{key}=7")[0], key) == 7
+    fresh = RECIPES[name].settings if name in RECIPES else {}
+    cfg, _ = composed(*warm)
+    assert {key: OmegaConf.select(cfg, key) for key in values} == {
+        key: fresh.get(key, value) for key, value in values.items()
+    }
+    typed, _ = composed(*warm, *(f"{key}=7" for key in values))
+    assert {OmegaConf.select(typed, key) for key in values} == {7}
 
 
 def test_a_warm_start_of_boxnet_is_small_and_keeps_what_was_typed():

@@ -269,13 +269,18 @@ def test_intervals_cover_what_they_say(seeds: int, deviation: float, paired: boo
     skill = deviation * math.sqrt(2) / stats.norm.pdf(stats.norm.ppf(level))
     truth = stats.norm.cdf(mean / math.sqrt(2 + skill**2)) - (level if paired else 0)
     generator = np.random.default_rng([seeds, round(100 * deviation), paired])
+    ones = (1.0,) * tasks
+
+    def outcomes(solved: np.ndarray) -> Outcomes:
+        return Outcomes(tuple(solved.astype(float).tolist()), ones)
+
     covered = 0
     for _ in range(plays):
         task = mean + generator.standard_normal(tasks)
         seed = skill * generator.standard_normal((seeds, 1))
         solved = task + seed + generator.standard_normal((seeds, tasks)) > 0
-        start = [once(*(task + generator.standard_normal(tasks) > 0))] * seeds if paired else []
-        interval = over_tasks_and_seeds([once(*row) for row in solved], start, share=True)
+        start = [outcomes(task + generator.standard_normal(tasks) > 0)] * seeds if paired else []
+        interval = over_tasks_and_seeds([*map(outcomes, solved)], start, share=True)
         covered += interval.low <= truth <= interval.high
     assert 0.93 <= covered / plays <= 0.97
 

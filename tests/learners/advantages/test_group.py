@@ -23,9 +23,9 @@ def one_group(returns: list[float], advantages: Advantages) -> list[float]:
 
 
 @pytest.mark.parametrize("advantages", ESTIMATORS)
-@pytest.mark.parametrize("value", [0.0, 0.1, -3.7, 1e9, 1 / 3])
-def test_equal_returns_give_exactly_zero(advantages: Advantages, value: float) -> None:
-    assert one_group([value] * 7, advantages) == [0.0] * 7
+def test_equal_returns_give_exactly_zero(advantages: Advantages) -> None:
+    for value in (0.0, 0.1, -3.7, 1e9, 1 / 3):
+        assert one_group([value] * 7, advantages) == [0.0] * 7, value
 
 
 @pytest.mark.parametrize("advantages", ESTIMATORS)
@@ -191,15 +191,14 @@ def test_the_order_of_members_does_not_matter() -> None:
     assert list(shuffled) == [plain[i] for i in order]
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("scale", ["std", "population_std", "mad", "mad_or_std", "none"])
 @pytest.mark.parametrize("center", ["mean", "leave_one_out"])
-def test_advantages_of_a_task_and_agent_add_up_to_zero(seed: int, scale: str, center: str) -> None:
-    draw = random.Random(seed)
-    keys = [Key(draw.choice("xyz"), draw.choice("ab")) for _ in range(60)]
-    got = Advantages(center=center, scale=scale)([draw.gauss(3, 2) for _ in keys], keys)
-    for group in set(keys):
-        assert abs(sum(a for a, key in zip(got, keys, strict=True) if key == group)) < 1e-9
+def test_advantages_of_a_task_and_agent_add_up_to_zero(scale: str, center: str) -> None:
+    for draw in map(random.Random, range(5)):
+        keys = [Key(draw.choice("xyz"), draw.choice("ab")) for _ in range(60)]
+        got = Advantages(center=center, scale=scale)([draw.gauss(3, 2) for _ in keys], keys)
+        for group in set(keys):
+            assert abs(sum(a for a, key in zip(got, keys, strict=True) if key == group)) < 1e-9
 
 
 @pytest.mark.parametrize("shift", [-7.0, 0.5])

@@ -85,12 +85,13 @@ def without_gate(episode):
 # A scripted gate
 
 MANY = {"count": 400, "greedy": True, "rounds": 1}
+SHORT = {"max_reply_tokens": 4}
 
 
 @pytest.fixture(scope="module")
 def all_spoke(gated, team_of):
     """Play many episodes in which every agent speaks."""
-    return team_of(gated(ALWAYS), **MANY)
+    return team_of(gated(ALWAYS, **SHORT), **MANY)
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.2), (0.6, 0.6)])
@@ -99,7 +100,7 @@ def test_a_script_with_rates_has_the_closed_forms_of_precision_recall_and_tokens
 ):
     a, b = rates
     # Agents that answer are not known to be informed; all agents but one take part.
-    episodes = team_of(gated(ScriptedGate(a, b)), **MANY)
+    episodes = team_of(gated(ScriptedGate(a, b), **SHORT), **MANY)
     pairs = [
         (turn, free)
         for episode, full in zip(episodes, all_spoke, strict=True)

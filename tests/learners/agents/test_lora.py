@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -39,22 +40,40 @@ def stir(policy: HFPolicy, seed: int) -> None:
             parameter.data.normal_(std=0.3, generator=generator)
 
 
+def with_adapters(model: str, **settings) -> HFTeam:
+    lora = Lora(**{"rank": 2, "alpha": 4.0, **settings.pop("lora", {})})
+    return HFTeam(model, sharing="lora", lora=lora, **settings)
+
+
 @pytest.fixture
 def team(saved):
-    def make(model: str | None = None, **settings) -> HFTeam:
-        lora = Lora(**{"rank": 2, "alpha": 4.0, **settings.pop("lora", {})})
-        return HFTeam(model or str(saved), sharing="lora", lora=lora, **settings)
+    return lambda model=None, **settings: with_adapters(model or str(saved), **settings)
 
-    return make
+
+def stir_and_save(policies, folder):
+    for seed, (agent, policy) in enumerate(policies.items()):
+        stir(policy, seed)
+        policy.save(folder / agent)
+    return folder, policies
 
 
 @pytest.fixture
-def stirred(team, make_env, tmp_path):
+def fresh(team, make_env, tmp_path):
     """Four different adapters, saved: their folder, and their policies."""
-    policies = team().policies(make_env())
-    for seed, (agent, policy) in enumerate(policies.items()):
-        stir(policy, seed)
-        policy.save(tmp_path / "adapters" / agent)
+    return stir_and_save(team().policies(make_env()), tmp_path / "adapters")
+
+
+@pytest.fixture(scope="module")
+def stirred_once(saved_once, make_env, tmp_path_factory):
+    policies = with_adapters(str(saved_once)).policies(make_env())
+    return stir_and_save(policies, tmp_path_factory.mktemp("stirred") / "adapters")
+
+
+@pytest.fixture
+def stirred(stirred_once, tmp_path):
+    """The same, for tests that change nothing but the folder."""
+    folder, policies = stirred_once
+    shutil.copytree(folder, tmp_path / "adapters")
     return tmp_path / "adapters", policies
 
 
@@ -91,8 +110,8 @@ def test_roles_of_a_team_and_two_teams_of_one_base_have_it_in_common(team, saved
     assert whole.model.get_input_embeddings().weight.data_ptr() not in pointers
 
 
-def test_no_agent_speaks_with_another_ones_adapter(stirred):
-    _, policies = stirred
+def test_no_agent_speaks_with_another_ones_adapter(fresh):
+    _, policies = fresh
     expected = {agent: replies(policy) for agent, policy in policies.items()}
     assert len({message[0].behavior_logprobs for message in expected.values()}) == 4
     for agent in reversed(expected):
@@ -102,8 +121,8 @@ def test_no_agent_speaks_with_another_ones_adapter(stirred):
     assert replies(policies["helper_1"]) == expected["helper_1"]
 
 
-def test_saved_adapters_come_back_to_the_last_bit_each_to_its_agent(stirred, team, make_env):
-    folder, policies = stirred
+def test_saved_adapters_come_back_to_the_last_bit_each_to_its_agent(fresh, team, make_env):
+    folder, policies = fresh
     back = team(str(folder)).policies(make_env())
     for agent, policy in policies.items():
         assert torch.equal(logits(back[agent]), logits(policy))
@@ -121,8 +140,8 @@ def test_stock_peft_gives_the_same_logits(stirred, saved):
         assert torch.equal(stock(input_ids=IDS).logits, logits(policy))
 
 
-def test_what_is_written_again_is_what_peft_writes_byte_for_byte(stirred, tmp_path):
-    for agent, policy in stirred[1].items():
+def test_what_is_written_again_is_what_peft_writes_byte_for_byte(fresh, tmp_path):
+    for agent, policy in fresh[1].items():
         first, again, own = (tmp_path / agent / name for name in ("first", "again", "own"))
         policy.hand_on(first)
         stir(policy, 7)
@@ -173,8 +192,8 @@ def test_other_architectures_have_adapters_too(make_policy, make_env, team, kind
     assert torch.equal(logits(policy), logits(back))
 
 
-def test_the_base_of_saved_adapters_may_move(stirred, saved, team, make_env):
-    folder, policies = stirred
+def test_the_base_of_saved_adapters_may_move(fresh, saved, team, make_env):
+    folder, policies = fresh
     saved.rename(saved.with_name("moved"))
     with pytest.raises(SettingError, match=r"agent\.lora\.base"):
         team(str(folder)).policies(make_env())
@@ -212,8 +231,8 @@ def test_a_damaged_adapter_is_a_setting_error_that_names_it(stirred, team, make_
         team(str(folder)).policies(make_env())
 
 
-def test_the_recorded_base_is_an_absolute_path(stirred, saved):
-    config = json.loads((stirred[0] / "solver_0" / "adapter_config.json").read_text())
+def test_the_recorded_base_is_an_absolute_path(fresh, saved):
+    config = json.loads((fresh[0] / "solver_0" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == str(saved.resolve())
 
 

@@ -132,13 +132,13 @@ class Misled:
 
 
 def test_correlated_voters_mislead_the_weighted_vote():
-    rooms = environments(400)
+    rooms = environments(100)
     voters = Misled(rooms[0])
     right = elected_right(dict.fromkeys(VOTERS, voters), rooms, "weighted", 4)
     # Two voters that agree in all plays weigh 2 * 4 * 4; the third at most 4 * 4. So the vote is
     # right exactly where they are, .6 of the tasks, and the third alone is right in .9.
     assert right == sum(voters.known.values())
-    low, high = wilson(right, 400)
+    low, high = wilson(right, 100)
     assert low <= 0.6 <= high < predicted("weighted", 1) < 0.9
 
 

@@ -14,6 +14,7 @@ from laconic.envs.families.common.generation import Problem
 from laconic.envs.families.common.words import ITEMS, PEOPLE
 
 Family = Callable[[Random, int], Problem]
+Stories = list[tuple[int, int, Problem]]
 OPERATIONS = {
     "+": operator.add,
     "-": operator.sub,
@@ -22,11 +23,12 @@ OPERATIONS = {
 }
 WORDS = {"half": 2, "twice": 2, "doubles": 2, "three": 3, "third": 3, "four": 4, "quarter": 4}
 WORDS |= {"as many": 2}
+LEVELS = range(2, 9)
 DRAWS = 150
 NAMED = re.compile(rf"\b({'|'.join(PEOPLE)})\b")
 
 
-@pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
+@pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.__name__)
 def family(request: pytest.FixtureRequest) -> Family:
     family: Family = request.param
     return family
@@ -42,18 +44,21 @@ def solved(problem: Problem) -> list[tuple[int, int, int]]:
     return results
 
 
-@pytest.mark.parametrize("level", range(2, 9))
-def test_a_story_has_as_many_right_steps_as_its_level(family: Family, level: int) -> None:
-    for seed in range(DRAWS):
-        steps = solved(family(Random(seed), level))
+@pytest.fixture(scope="module")
+def stories(family: Family) -> Stories:
+    """Return stories of every level with level and seed."""
+    return [(level, n, family(Random(n), level)) for level in LEVELS for n in range(DRAWS)]
+
+
+def test_a_story_has_as_many_right_steps_as_its_level(stories: Stories) -> None:
+    for level, _, problem in stories:
+        steps = solved(problem)
         assert len(steps) == level
         assert all(result > 0 for *_, result in steps)
 
 
-@pytest.mark.parametrize("level", range(2, 9))
-def test_every_fact_is_used_and_no_number_is_made_up(family: Family, level: int) -> None:
-    for seed in range(DRAWS):
-        problem = family(Random(seed), level)
+def test_every_fact_is_used_and_no_number_is_made_up(stories: Stories) -> None:
+    for *_, problem in stories:
         steps = solved(problem)
         operands = {number for first, second, _ in steps for number in (first, second)}
         names: set[int] = set()
@@ -67,10 +72,9 @@ def test_every_fact_is_used_and_no_number_is_made_up(family: Family, level: int)
         assert operands <= names | results, problem
 
 
-@pytest.mark.parametrize("level", range(2, 9))
-def test_every_result_is_needed_for_the_answer(family: Family, level: int) -> None:
-    for seed in range(DRAWS):
-        steps = solved(family(Random(seed), level))
+def test_every_result_is_needed_for_the_answer(stories: Stories) -> None:
+    for *_, problem in stories:
+        steps = solved(problem)
         for index, (*_, result) in enumerate(steps[:-1]):
             later = {
                 number for first, second, _ in steps[index + 1 :] for number in (first, second)
@@ -78,10 +82,8 @@ def test_every_result_is_needed_for_the_answer(family: Family, level: int) -> No
             assert result in later
 
 
-@pytest.mark.parametrize("level", range(2, 9))
-def test_every_sentence_stands_alone(family: Family, level: int) -> None:
-    for seed in range(DRAWS):
-        problem = family(Random(seed), level)
+def test_every_sentence_stands_alone(stories: Stories) -> None:
+    for _, seed, problem in stories:
         _, decoy = problem.decoy(Random(seed))
         for sentence in (*problem.facts, problem.question, decoy):
             assert NAMED.search(sentence), sentence
