@@ -69,6 +69,9 @@ WARM_STARTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
         "coop_humaneval": _JOINT_PROGRAMS,
         "coop_mbpp": _JOINT_PROGRAMS,
+        # Every turn of every member is a part of the way.
+        "cups": {"learner.collect.others": 1.0},
+        "hops": {"learner.collect.others": 1.0},
         "humaneval": _FUNCTIONS,
         "jury": {
             # All states in an evaluation, and 4,096 of them, drawn by their chance, to learn from.
@@ -137,10 +140,15 @@ def apply_defaults(
     for key, value in WARM_STARTS.get(name, {}).items():
         if warm_start or key.startswith("learner.collect."):
             _set(cfg, key, value, typed)
-    if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH and name in RECIPES:
-        for key, value in RECIPES[name].settings.items():
-            _set(cfg, key, value, typed)
     fixed = typed | {key for name in experiments for key in experiment_keys(name)}
+    if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH and name in RECIPES:
+        stated = RECIPES[name].settings
+        for key, value in stated.items():
+            # A node whose class the user chose has its own settings.
+            own = f"{key.partition('.')[0]}._target_"
+            if not (own in typed and own in stated):
+                _set(cfg, key, value, typed)
+                fixed.add(key)
     notes = []
     sharing = OmegaConf.select(cfg, "learner.sharing")
     if sharing is not None and _set(cfg, "agent.sharing", sharing, fixed):

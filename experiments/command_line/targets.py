@@ -78,6 +78,9 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         # experiment sets `engine.start`, and the user chooses `engine=own`.
         node = override.package or override.key_or_group.replace("/", ".")
         is_group = override.package or "." not in override.key_or_group
+        if is_group:
+            # Who chooses an option chooses its class.
+            typed.add(f"{node}{_TARGET}")
         is_preset = override.package or any(key.startswith(f"{node}.") for key in preset)
         if is_group and is_preset and (note := _drop_foreign_settings(cfg, node, typed)):
             notes.append(note.partition("; kept")[0])
@@ -198,8 +201,17 @@ def part_name(
         if choice:
             loss = settings.get("objective") if group == "learner" else None
             own = str(loss.get("_target_") or "") if isinstance(loss, Mapping) else ""
-            return f"{choice}+{own}" if is_foreign(own) else choice
+            return f"{choice}+{own}" if is_foreign(own) else _option(group, choice, target)
     return ".".join(target.split(".")[-2:]) if target.startswith(_OURS) else target
+
+
+def _option(group: str, choice: str, target: str) -> str:
+    """Return the chosen option, or that of the class which a warm start put in its place."""
+    options = {path.stem: path.read_text("utf-8") for path in (CONF / group).glob("*.yaml")}
+    line = f"\n_target_: {target}\n"
+    if "\n_target_: " not in options.get(choice, "") or line in options[choice]:
+        return choice
+    return next((name for name, text in sorted(options.items()) if line in text), choice)
 
 
 def part_names(

@@ -61,6 +61,22 @@ _SMALL = {"agent.model_config.hidden": 96, "agent.model_config.intermediate": 19
 _TALK = {**_SMALL, f"{_TEACHER}.terse": 0.3, f"{_TEACHER}.frames": 1, "train.steps": 800}
 _JOINT = {**_SMALL, "train.steps": 600}
 
+# Members copy what they hear. With AdamW they had not learned it after 500 updates.
+_COPY = {
+    "optimizer._target_": "laconic.learners.training.optimizers.Muon",
+    "optimizer.lr": 5e-3,
+    "agent.model_config.vocabulary": 400,
+    "agent.model_config.positions": 320,
+    "agent.model_config.add_prefix_space": True,
+    MAX_REPLY_TOKENS: 9,
+}
+_COPY_TRAINING = {
+    "train.steps": 100,
+    "train.tasks_per_step": 64,
+    "train.group_size": 4,
+    "optimizer.lr": 3e-4,
+}
+
 
 def _longest(message: int) -> dict[str, int]:
     """Return the limit of replies for messages of this number of tokens, plus their end token."""
@@ -102,7 +118,31 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "coop_mbpp": Recipe(
             15, {**_JOINT, **_longest(64), f"{_TEACHER}.best": 0.2}, metric="score", target=2.4
         ),
+        "cups": Recipe(
+            12,
+            {
+                **_COPY,
+                **_SMALL,
+                "agent.model_config.layers": 3,
+                "train.steps": 1000,
+            },
+            _COPY_TRAINING,
+            target=0.99,
+        ),
         STAND_IN: Recipe(11),
+        "hops": Recipe(
+            8,
+            {
+                **_COPY,
+                "agent.model_config.hidden": 64,
+                "agent.model_config.intermediate": 128,
+                "agent.model_config.layers": 2,
+                "agent.model_config.heads": 2,
+                "train.steps": 800,
+            },
+            _COPY_TRAINING,
+            target=0.99,
+        ),
         "humaneval": Recipe(25, {**_TALK, **_longest(96), "train.steps": 1600}, target=0.2),
         # All states in an evaluation; a message says little, so many tasks in small groups.
         "jury": Recipe(

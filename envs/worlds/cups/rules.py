@@ -190,7 +190,10 @@ class Cups(World[State, str]):
             moves = f"{', '.join(pairs)}."
         if state.round:
             return moves
-        return f"Your part: {moves} The ball begins under {self.names[state.begin]}."
+        agents = list(state.parts)
+        place = agents.index(agent)
+        follows = f" You follow {agents[place - 1]}." if place else ""
+        return f"Your part: {moves} The ball begins under {self.names[state.begin]}.{follows}"
 
     def legal_acts(self, state: State, agent: str) -> Collection[str]:
         """Return the answers, for the last agent."""

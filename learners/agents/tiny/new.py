@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pettingzoo import ParallelEnv
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import Tokenize, split_words
@@ -48,14 +48,20 @@ class ModelConfig:
     """Width of the feed-forward layers."""
     positions: int = 1024
     """Maximum tokens of a conversation."""
+    add_prefix_space: bool = False
+    """Whether every text begins with a space, so that a word is the same token everywhere: a policy
+    that repeats words of others learns to copy them soon, and otherwise hardly at all."""
 
 
-def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
+def build_tokenizer(
+    texts: Iterable[str], vocabulary: int, add_prefix_space: bool = False
+) -> PreTrainedTokenizerFast:
     """Learn a byte-level BPE tokenizer.
 
     Args:
         texts: texts that the tokenizer should encode in few tokens.
         vocabulary: maximum size of the vocabulary.
+        add_prefix_space: whether every text begins with a space, which decoding removes.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -67,6 +73,9 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    if add_prefix_space:
+        tokenizer.normalizer = normalizers.Prepend(" ")
+        tokenizer.decoder = decoders.Sequence([tokenizer.decoder, decoders.Strip(" ", 1, 0)])
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=[PAD, END, READ, SPEAK, SILENCE],
@@ -171,7 +180,11 @@ class NewTeam:
         if self._saved_team is not None:
             return self._saved_team.policies(environment)
         self._tokenize = split_words
-        tokenizer = build_tokenizer(self._texts(environment), self.model_config.vocabulary)
+        tokenizer = build_tokenizer(
+            self._texts(environment),
+            self.model_config.vocabulary,
+            self.model_config.add_prefix_space,
+        )
         self._tokenize = tokenize_with(tokenizer)
         policy = HFPolicy(
             build_model(tokenizer, self.model_config, self.seed), tokenizer, self.sampling

@@ -10,7 +10,7 @@ from places import CONF
 from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.defaults import WARM_STARTS, team_defaults
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import part_name, settle
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
 from laconic.learners.agents.recipes import RECIPES
@@ -199,3 +199,27 @@ def test_a_warm_start_without_demonstrations_is_refused(overrides):
     composed("experiment=warm_start", "env=gsm8k", "learner._target_=mine.Learner")
     composed("experiment=warm_start", "env=gsm8k", "learner/collect=own_best")
     composed("agent=new", "learner=gspo")
+
+
+MUON = "laconic.learners.training.optimizers.Muon"
+
+
+@pytest.mark.parametrize(
+    ("typed", "target", "rate", "name"),
+    [
+        ([], MUON, 5e-3, "muon"),
+        (["optimizer.lr=0.001"], MUON, 1e-3, "muon"),
+        # Another optimizer has the rate of the team, or its own.
+        (["optimizer=adamw"], "torch.optim.AdamW", 2e-3, "adamw"),
+        (["optimizer=adamw", "optimizer.lr=0.1"], "torch.optim.AdamW", 0.1, "adamw"),
+        (["optimizer=muon"], MUON, 2e-3, "muon"),
+        (["optimizer._target_=torch.optim.SGD"], "torch.optim.SGD", 2e-3, "optim.SGD"),
+    ],
+)
+def test_a_warm_start_brings_its_optimizer_unless_another_is_chosen(typed, target, rate, name):
+    overrides = ["experiment=warm_start", "env=hops", *typed]
+    cfg, _ = composed(*overrides)
+    assert (cfg.optimizer._target_, cfg.optimizer.lr) == (target, rate)
+    chosen = "muon" if "optimizer=muon" in typed else "adamw"
+    assert part_name("optimizer", cfg.optimizer, chosen, overrides) == name
+    assert composed("env=hops")[0].optimizer._target_ == "torch.optim.AdamW"

@@ -49,6 +49,20 @@ def test_a_vocabulary_below_the_bytes_still_reads_any_text():
     assert len(build_tokenizer([], 300)) == 256 + 5
 
 
+def test_with_a_space_before_every_text_a_word_is_the_same_token_everywhere():
+    texts = ["Gus asks Cal. Ana asks Gus.", "member_0: Gus", "Gus", "> Gus"]
+    tokenizer = build_tokenizer(texts * 9, 400, add_prefix_space=True)
+    (word,) = tokenizer.encode("Gus")
+    for text in (*texts, "", "  two\n\nlines", "\nnext", "日本"):
+        ids = tokenizer.encode(text)
+        assert ids.count(word) == text.count("Gus")
+        assert tokenizer.decode(ids) == text
+    # So do the parts of a conversation, which control tokens part.
+    assert tokenizer.encode("<read>Gus asks<speak>Gus<end>").count(word) == 2
+    plain = build_tokenizer(texts * 9, 400)
+    assert plain.encode("Gus")[0] not in plain.encode("member_0: Gus")
+
+
 def test_control_tokens_are_special_and_first(tiny_tokenizer):
     assert set(tiny_tokenizer.all_special_tokens) == CONTROLS
     assert sorted(tiny_tokenizer.convert_tokens_to_ids(sorted(CONTROLS))) == [0, 1, 2, 3, 4]
