@@ -3,9 +3,9 @@
     needed.py run outputs/needed [series ...]     train, resumable, two at a time
     needed.py collect outputs/needed              write needed.jsonl.gz beside this file
     needed.py tables                              print each run beside the best known team
-    needed.py picture                             draw docs/pictures/needed_jury.png
+    needed.py picture                             draw docs/pictures/needed_*.png
 
-Evaluations play every state once, by its probability, so their figures are exact.
+Evaluations of jury play every state once, by its probability, so their figures are exact.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from matplotlib.axes import Axes
 from price import Run, finished, train
 
 from laconic.envs.task import PRICE
+from laconic.envs.worlds.cups import theory as cups
+from laconic.envs.worlds.hops import theory as hops
 from laconic.envs.worlds.jury import theory
 from laconic.envs.worlds.jury.scripts import SHYNESS
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
@@ -41,9 +43,29 @@ WHY = {
 ALONE = "env.team={solver:1} env.looks=3"
 SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optimizer.lr=2e-4"
 """What the shipped start takes by itself."""
-STARTS = {"alone": f"{USUAL} {ALONE} train.steps=100"}
+WORD = 0.06
+"""Price of a word in hops and cups."""
+ROUNDS = (0.5, 0.9, 1.1, 2.0, 3.0)
+"""Prices of a round, in prices of a word."""
+MEMBERS, CUPS = 3, 3
+NAMES, STEPS, HOLDERS = 12, 3, 4
+OTHERS = {
+    "cups": f"env=cups env.reward.price={WORD * 1.333}",
+    "hops": f"env=hops env.reward.price={WORD * 2}",
+    "cups_alone": f"env=cups env.team={{member:1}} env.pages={MEMBERS}",
+    "hops_alone": f"env=hops env.team={{member:1}} env.pages={HOLDERS}",
+}
+"""Start -> its environment."""
+STARTS = {
+    "alone": f"{USUAL} {ALONE} train.steps=100",
+    **{
+        name: f"{settings} threads=1 report=false"
+        for name, settings in OTHERS.items()
+        if name.endswith("alone")
+    },
+}
 KEPT = (
-    *("accuracy", "tokens_said", "reward", "distance_to_best"),
+    *("accuracy", "tokens_said", "reward", "distance_to_best", "rounds"),
     *("spoke_dim", "spoke_fair", "spoke_sharp"),
 )
 HELPERS = 3
@@ -63,6 +85,12 @@ def runs() -> Iterator[Run]:
                 for name, change in WHY.items():
                     change = change.format(seed=seed, sizes=SIZES)
                     yield Run("why", "jury", f"price {price}, {name}", f"{settings} {change}", seed)
+        usual = "threads=1 report=false learner/price=fixed evaluation.tasks=1000"
+        for start in ("hops", "hops_alone", "cups_alone"):
+            yield Run("others", start, "a word costs 0.06", f"{OTHERS[start]} {usual}", seed)
+        for ratio in ROUNDS:
+            time = f"env.reward.round_price={round(WORD * ratio, 4)}"
+            yield Run("phases", "cups", f"{ratio} words", f"{OTHERS['cups']} {usual} {time}", seed)
 
 
 def collect(root: Path) -> None:
@@ -82,22 +110,35 @@ def collect(root: Path) -> None:
             for row in (ends[0], ends[-1])
         ]
         price = word_price(run.overrides)
-        plan = theory.best(price, HELPERS)
-        ascent = climb(price)
-        best = {"accuracy": plan.accuracy, "words": plan.words}
-        if run.series == "alone":
-            best = {"accuracy": theory.alone(3), "words": 0.0}
         rows.append(
             {
                 **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
                 **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
-                "best": best,
-                **({} if run.series == "alone" else {"ascent": ascent}),
+                "best": best_known(run),
+                **({"ascent": climb(price)} if run.start == "jury" else {}),
             }
         )
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     ROWS.write_bytes(gzip.compress(lines.encode("utf-8"), mtime=0))
     print(f"{len(rows)} of {len(list(runs()))} runs")
+
+
+def best_known(run: Run) -> dict[str, float]:
+    """Return accuracy and words of the best rule that is known for a run."""
+    if run.start == "alone":
+        return {"accuracy": theory.alone(3), "words": 0.0}
+    if run.start == "hops":
+        return {"accuracy": 1.0, "words": hops.words(STEPS, NAMES, HOLDERS)}
+    if run.start == "hops_alone":
+        read = STEPS * NAMES // HOLDERS
+        return {"accuracy": float(hops.alone(STEPS, NAMES, read) or 1.0), "words": 0.0}
+    if run.start == "cups_alone":
+        return {"accuracy": 1.0, "words": 0.0}
+    if run.start == "cups":
+        protocol, _ = cups.best(MEMBERS, WORD, WORD * float(run.name.split()[0]), CUPS)
+        return {"accuracy": 1.0, "words": cups.words(protocol, MEMBERS, CUPS)}
+    plan = theory.best(word_price(run.overrides), HELPERS)
+    return {"accuracy": plan.accuracy, "words": plan.words}
 
 
 def climb(price: float) -> dict[str, float]:
