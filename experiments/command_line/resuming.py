@@ -22,11 +22,12 @@ from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.command_line.trust import to_type
 from laconic.learners import commands
 from laconic.learners.commands import quoted
-from laconic.learners.untrusted_files import read_yaml
+from laconic.learners.untrusted_files import read_json, read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
 _FOLDER_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp")
+_NAMES_CONFIGS = re.compile(r"-cp|--config-p")
 _HYDRA = re.compile(r"[+~]*hydra(?!\.searchpath)[./@=]")
 """Beginning of the overrides that are dropped; a search path may hold configs of the run."""
 
@@ -79,12 +80,27 @@ def flags_of(hydra: Any) -> list[str]:
 
 
 def _recorded_flags(folder: Path) -> list[str]:
-    """Return the flags of the run in a folder; none where it records no sources."""
+    """Return the flags of the run in a folder; none where it records no sources.
+
+    Another installation, such as the one before an upgrade, had its own configs elsewhere. They are
+    no setting of the run unless its command named them.
+    """
     runtime = read_yaml(folder / ".hydra" / "hydra.yaml")["hydra"].get("runtime") or {}
     sources = runtime.get("config_sources") or []
     if not all(isinstance(source, Mapping) for source in sources):
         return []
+    if (words := _recorded_words(folder)) and not any(map(_NAMES_CONFIGS.match, words)):
+        sources = [source for source in sources if source.get("provider") != "main"]
     return _flags_from(sources, Path(str(runtime.get("cwd") or "/")))
+
+
+def _recorded_words(folder: Path) -> list[str]:
+    """Return the words of the commands that wrote a folder; empty if it does not record them."""
+    try:
+        entries = read_json(folder / "provenance.json")
+        return [word for entry in entries for word in shlex.split(entry["command"])]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
 
 
 def _flags_from(sources: Iterable[Any], here: Path) -> list[str]:

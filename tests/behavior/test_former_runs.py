@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+from laconic.envs.errors import SettingError
 from laconic.experiments import doctor
+from laconic.experiments.command_line.resuming import spell_out
+from laconic.experiments.command_line.trust import check_settings
 from laconic.experiments.reporting import explain
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import sort_out
@@ -86,3 +89,77 @@ def test_a_former_run_goes_on_only_as_a_new_one(run, former, typed, words):
     outcome = run("train", f"resume={former}")
     assert outcome.code == 1
     assert words in outcome.message and "agent.model=<its folder>" in outcome.message
+
+
+RECORDED = """\
+# config.yaml before fields declared settings, with the values that a run sets by name.
+env:
+  _target_: laconic.envs.make
+  name: gsm8k
+  source: generated
+  tasks: 24
+  generator: {seed: 0, level: 1, distractors: 1}
+  team: {solver: 1, helper: 3}
+  rounds: 2
+  information: split
+  topology: star
+  schedule: [helper, solver]
+  answer: solver
+  budget: {_target_: laconic.envs.Budget, message: 48, agent: null, episode: 192, thought: null}
+  reward: {_target_: laconic.envs.Reward, price: 0.12, normalizer: 12, charge: own, when: always}
+  channel: {lose: 0.1}
+  instructions: brief
+agent:
+  _target_: laconic.learners.agents.tiny.TinyTeam
+  model: null
+  sharing: lora
+  device: auto
+  lora: {rank: 4}
+  sampling:
+    _target_: laconic.learners.agents.tiny.TinySamplingSettings
+    silence: <silence>
+    explain_silence: false
+    max_reply_tokens: 49
+    temperature: 1.0
+"""
+TYPED_THEN = [
+    *("env.tasks=24", "++env.channel.lose=0.1", "++learner.whiten=true", "++agent.lora.rank=4"),
+    *("agent.sharing=lora", "train.steps=2", "learner=magrpo", "logger=none", "threads=1"),
+]
+
+
+def test_the_settings_of_a_former_folder_are_taken():
+    config = OmegaConf.to_container(OmegaConf.create(RECORDED))
+    for group in ("env", "agent"):
+        check_settings(config[group], group, "a folder")
+    config["agent"]["lora"]["base"] = "${oc.env:HOME}"
+    with pytest.raises(SettingError, match=r"agent\.lora\.base holds the reference"):
+        check_settings(config["agent"], "agent", "a folder")
+
+
+@pytest.mark.parametrize(
+    ("command", "further", "refusal"),
+    [
+        # Of another installation, whose configs lie elsewhere.
+        ("laconic train seed=1", [], None),
+        ("laconic train --config-path /theirs/conf", [], "--config-path /theirs/conf"),
+        ("laconic train -cp=/theirs/conf", [], "--config-path /theirs/conf"),
+        ("laconic train", ["learner.charge_power=2"], "learner.price.power replaces"),
+        ("laconic train", ["learner/price=ramp"], "learner/price=pass_rate"),
+    ],
+)
+def test_a_former_run_goes_on_from_another_installation(tmp_path, command, further, refusal):
+    (tmp_path / ".hydra").mkdir()
+    sources = [{"path": "/theirs/conf", "schema": "file", "provider": "main"}]
+    hydra = {
+        "job": {"name": "train"},
+        "overrides": {"task": TYPED_THEN + further, "hydra": []},
+        "runtime": {"cwd": "/theirs", "config_sources": sources},
+    }
+    OmegaConf.save({"hydra": hydra}, tmp_path / ".hydra" / "hydra.yaml")
+    (tmp_path / "provenance.json").write_text(json.dumps([{"format": 1, "command": command}]))
+    if refusal is None:
+        assert spell_out([f"resume={tmp_path}"], "train")[: len(TYPED_THEN)] == TYPED_THEN
+        return
+    with pytest.raises(SettingError, match=refusal):
+        spell_out([f"resume={tmp_path}"], "train")
