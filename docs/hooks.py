@@ -1,42 +1,45 @@
 """Insert tables and texts from the repository into pages when the site is built.
 
-    <!-- settings: env/gsm8k -->                   keys, values and comments of conf/env/gsm8k.yaml
+    <!-- settings: env/gsm8k -->                   keys, values and meanings in conf/env/gsm8k.yaml
+    <!-- hidden: train -->                         settings of a program that no yaml shows
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
     <!-- names: laconic.envs -->                   public names of a module and what they are
 
 So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
-calls `on_page_markdown`, which imports nothing of the project.
+calls `on_page_markdown`, which imports no torch.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from laconic.envs.checks import in_words
+from laconic.experiments.command_line.meanings import Composed, Row, read_rows
+from laconic.experiments.command_line.tree import declared
+
 ROOT = Path(__file__).resolve().parent.parent
-HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
-"""Keys that choose a class or a package, and are not settings."""
-HOMES = (
-    "learner/gspo",
-    "learner/advantages/group",
-    "learner/ippo",
-    "train",
-    "agent/hf",
-    "optimizer/adamw",
-    "env/gsm8k",
-)
-"""Files with the explanations of keys that other files set without a comment."""
-Row = tuple[str, str, str]
-"""Key, value and comment of a setting."""
+CONF = ROOT / "conf"
+LEFT_OUT = {
+    "env.free": "for laconic.envs.make in Python",
+    "env.render_mode": "for laconic.envs.make in Python",
+    "env.split": "set by programs",
+    "env.topology.kind": "chooses the form of env.topology",
+    "learner.processes": "set by programs",
+    "learner.seed": "set by programs",
+    "learner.sharing": "declared by methods",
+    "logger.tensorboard.purge_step": "set by programs",
+}
+"""Settings that no page shows, and why."""
 BOOSTS = {"Tutorials": 3.0, "Guides": 2.0, "Background": 1.5}
 """Weight of a page in the search by section of the navigation; 1 in other sections."""
-_MARK = re.compile(r"^<!-- (settings|words|names): (\S+)(?: (\w+))? -->$", re.M)
+_MARK = re.compile(r"^<!-- (settings|hidden|words|names): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
@@ -52,6 +55,8 @@ def _replacement(mark: re.Match[str]) -> str:
     if kind == "settings":
         rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in explained(name)]
         return table(("key", "value", "meaning"), rows)
+    if kind == "hidden":
+        return table(("key", "default", "takes", "meaning"), [*hidden(name)])
     if kind == "names":
         return table(("name", "what it is"), [(f"`{n}`", text) for n, text in public(name)])
     meanings = words(ROOT / name, variable)
@@ -65,28 +70,30 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def explained(name: str) -> Iterator[Row]:
-    """Yield the rows of `settings`; keys without a comment get one from elsewhere.
-
-    It is the comment of the key in `HOMES`, else the comment of the keys beside it.
-    """
-    before = ("", "")
+    """Yield the rows of `settings`; a key without a comment has the meaning of `--help`."""
     for key, value, comment in settings(name):
-        group = key.rpartition(".")[0]
-        if not comment:
-            comment = _at_home(ROOT).get(key) or (before[1] if before[0] in (group, key) else "")
-        before = (key if not value else group, comment)
-        yield key, value, comment
+        yield key, value, comment or _composed(name).meaning(key)
+
+
+def hidden(program: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield key, default, values and meaning of each setting of ours that no yaml shows."""
+    composed = _composed(program)
+    files = [path.relative_to(CONF).with_suffix("") for path in CONF.rglob("*.yaml")]
+    shown = {key for file in files for key, _, _ in settings(file.as_posix())} | {*LEFT_OUT}
+    for key, setting in declared(composed.values, composed.record).items():
+        takes = in_words(setting.kind) if setting.owner.startswith("laconic.") else ""
+        hides = key not in shown and not composed.is_shown(key) and not composed.parts(key)
+        if takes and hides:
+            yield f"`{key}`", f"`{composed.value(key)}`", takes, composed.meaning(key)
 
 
 @cache
-def _at_home(root: Path) -> dict[str, str]:
-    """Map each key to its comment in the first of `HOMES` that has one."""
-    comments: dict[str, str] = {}
-    for name in HOMES:
-        if (root / "conf" / f"{name}.yaml").exists():
-            rows = settings(name)
-            comments |= {key: text for key, _, text in rows if text and key not in comments}
-    return comments
+def _composed(name: str) -> Composed:
+    """Return the configuration of a program, or of a training with an option."""
+    group, _, option = name.partition("/")
+    if group != "experiment":
+        group, _, option = name.rpartition("/")
+    return Composed(*(("train", CONF, [f"{group}={option}"]) if group else (name, CONF)))
 
 
 def settings(name: str) -> Iterator[Row]:
@@ -118,14 +125,14 @@ def _read(name: str) -> str:
 def _inherited(name: str, prefix: str) -> dict[str, Row]:
     """Return the rows of a YAML file, merged over those of the files it inherits, by key."""
     text = _read(name)
-    rows: dict[str, Row] = {}
+    found: dict[str, Row] = {}
     for parent in yaml.safe_load(text).get("defaults", ()):
         if isinstance(parent, str) and parent.endswith("@_here_"):
             folder = name.rpartition("/")[0]
-            rows |= _inherited(f"{folder}/{parent.removesuffix('@_here_')}", prefix)
-    for row in _rows(yaml.compose(text, yaml.SafeLoader), text, prefix, set(rows)):
-        rows = _put(rows, row)
-    return rows
+            found |= _inherited(f"{folder}/{parent.removesuffix('@_here_')}", prefix)
+    for row in read_rows(text, prefix, set(found)):
+        found = _put(found, row)
+    return found
 
 
 def _put(rows: dict[str, Row], row: Row) -> dict[str, Row]:
@@ -137,36 +144,6 @@ def _put(rows: dict[str, Row], row: Row) -> dict[str, Row]:
     last = max((n for n, name in enumerate(rows, 1) if name.startswith(group)), default=len(rows))
     items = list(rows.items())
     return dict([*items[:last], (key, row), *items[last:]])
-
-
-def _rows(
-    node: yaml.Node | None, text: str, prefix: str, inherited: Collection[str] = ()
-) -> Iterator[Row]:
-    """Yield the rows of a mapping; a mapping in braces is a value, unless its keys have rows."""
-    lines = text.splitlines()
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        if key.value in HIDDEN:
-            continue
-        name = f"{prefix}.{key.value}" if prefix else key.value
-        comment = _comment(lines, key.start_mark.line)
-        group = any(key.startswith(f"{name}.") for key in inherited)
-        if isinstance(value, yaml.MappingNode) and (group or not value.flow_style):
-            if comment and not value.flow_style:
-                yield name, "", comment
-            yield from _rows(value, text, name, inherited)
-        else:
-            source = text[value.start_mark.index : value.end_mark.index]
-            yield name, " ".join(source.split()), comment
-
-
-def _comment(lines: list[str], line: int) -> str:
-    """Return the comment right above a line; empty for that of the whole file at its top."""
-    first = line
-    while first > 0 and lines[first - 1].lstrip().startswith("#"):
-        first -= 1
-    if first == 0:
-        return ""
-    return " ".join(text.strip().removeprefix("#").strip() for text in lines[first:line])
 
 
 def words(path: Path, variable: str) -> dict[str, str]:

@@ -137,9 +137,7 @@ def whole(
     if optional and value is None:
         return None
     if not is_whole(value) or not (-math.inf if lowest is None else lowest) <= value <= highest:
-        bounds = f" of at least {lowest}" if highest == math.inf else f" from {lowest} to {highest}"
-        expected = f"a whole number{'' if lowest is None else bounds}"
-        raise _wrong(name, expected, value, optional)
+        raise _wrong(name, _whole_words(lowest, highest), value, optional)
     return int(value)
 
 
@@ -175,12 +173,7 @@ def number(
     inside = real and lowest <= value <= highest and (value > above or above == -math.inf)
     inside = inside and (value < below or below == math.inf)
     if not inside or (finite and not math.isfinite(value)):
-        limits = {"of at least": lowest, "above": above, "at most": highest, "below": below}
-        bounds = " and ".join(
-            f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)
-        )
-        kind = "a finite number" if finite else "a number"
-        raise _wrong(name, f"{kind} {bounds}".strip(), value, optional)
+        raise _wrong(name, _number_words(lowest, above, highest, below, finite), value, optional)
     return float(value)
 
 
@@ -245,6 +238,53 @@ def check(name: str, value: Any, kind: Any) -> None:
     elif {*kinds} <= {int, float}:
         limits = {"lowest": bound.ge, "above": bound.gt, "highest": bound.le, "below": bound.lt}
         number(name, value, **limits, optional=optional, finite=bound.finite)
+
+
+def in_words(kind: Any) -> str:
+    """Say what an annotation admits: `a whole number of at least 1, or null`.
+
+    Empty for what no yaml can hold, such as a function.
+    """
+    words: dict[str, None] = {}
+    for each, marks in alternatives(kind):
+        bound = next((mark for mark in marks if isinstance(mark, Bound)), Bound())
+        origin, inner = get_origin(each), get_args(each)
+        if each is bool:
+            words["true or false"] = None
+        elif each is int:
+            lowest = None if bound.ge == -math.inf else int(bound.ge)
+            words[_whole_words(lowest, bound.le)] = None
+        elif each is float:
+            words[_number_words(bound.ge, bound.gt, bound.le, bound.lt, bound.finite)] = None
+        elif each is str:
+            words["a text"] = None
+        elif origin is Literal:
+            words |= dict.fromkeys(map(str, inner))
+        elif isclass(origin) and issubclass(origin, Mapping):
+            words["a mapping"] = None
+        elif isclass(origin) and issubclass(origin, Collection):
+            item = in_words(inner[0]) if inner else ""
+            words["a list" + (f" (each {item})" if item and "a list" not in item else "")] = None
+        elif isclass(each) and origin is None and each not in (Any, type(None)):
+            words[f"settings of {each.__name__}"] = None
+    optional = ", or null" * (
+        bool(words) and type(None) in [each for each, _ in alternatives(kind)]
+    )
+    *before, last = words or [""]
+    return (f"{', '.join(before)} or {last}" if before else last) + optional
+
+
+def _whole_words(lowest: int | None, highest: float) -> str:
+    bounds = f" of at least {lowest}" if highest == math.inf else f" from {lowest} to {highest}"
+    return f"a whole number{'' if lowest is None else bounds}"
+
+
+def _number_words(lowest: float, above: float, highest: float, below: float, finite: bool) -> str:
+    limits = {"of at least": lowest, "above": above, "at most": highest, "below": below}
+    bounds = " and ".join(
+        f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)
+    )
+    return f"{'a finite number' if finite else 'a number'} {bounds}".strip()
 
 
 def check_fields(record: Any, key: str) -> None:

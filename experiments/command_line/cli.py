@@ -33,6 +33,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder, sweeping
 from laconic.experiments.command_line.arguments import check_style, expand_home
 from laconic.experiments.command_line.interrupt import received
+from laconic.experiments.command_line.meanings import asked_keys, describe_keys
 from laconic.experiments.command_line.mistakes import (
     compose_keys,
     describe,
@@ -41,7 +42,7 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.resuming import flags_of, spell_out
-from laconic.experiments.command_line.say import complain
+from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF, accept_hidden, check_values, record_of
@@ -52,6 +53,7 @@ from laconic.learners.distributed import launcher
 _VALUED = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"}
 _VALUED |= {"--config-dir", "-cd", "--experimental-rerun"}
 """Flags of Hydra that take a value."""
+_HELP = {"--help", "-h"}
 _INFO = {"--info", "-i"}
 _TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 """Values of the flag `--info`."""
@@ -117,6 +119,14 @@ def _run(
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         typed = expand_home(sys.argv[1:])
+        if not _HELP.isdisjoint(typed):
+            typed = flags_last(typed)
+            if keys := asked_keys(typed):
+                offer_environments(typed, CONF)
+                say(describe_keys(config_name, config_path, typed, keys))
+                return
+            # First, because Hydra exits after its own text.
+            say(f"`laconic {config_name.replace('_', '-')} --help <key>` explains a setting.\n")
         flags = get_args_parser()._option_string_actions
         check_style(config_name, typed, flags, lambda key: existing_key(key, known_keys()))
         arguments = flags_last(spell_out(typed, config_name))

@@ -107,7 +107,8 @@ def _usage() -> str:
     lines = "".join(f"  {name:{width}}  {purpose}\n" for name, purpose in purposes.items())
     return (
         f"usage: laconic <program> [settings]\n\n{lines}\n`laconic <program> --help` lists its"
-        " settings; `laconic train env=gsm8k -m seed=0,1` is a sweep."
+        " settings, and `--help <key>` explains them; `laconic train env=gsm8k -m seed=0,1` is a"
+        " sweep."
     )
 
 

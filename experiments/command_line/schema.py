@@ -9,13 +9,15 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from inspect import isclass
+from itertools import takewhile
 from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -49,6 +51,10 @@ class Setting:
     """Annotation, in which classes are known by their path alone; `Any` if it cannot be read."""
     default: Any = _NO_DEFAULT
     """Default; `inspect.Parameter.empty` without one, and `Any` if it has to be computed."""
+    sentence: str = field(default="", compare=False)
+    """Text of the docstring below the field, or of its entry under `Args:`; may be empty."""
+    owner: str = field(default="", compare=False)
+    """Path of the class or function that takes it."""
 
     def inner(self, name: str | None = None) -> Setting | None:
         """Return the setting of a name in its value, or that of an item of a list.
@@ -59,7 +65,8 @@ class Setting:
         found = [each for kind, marks in kinds for each in _inner(kind, _trust_of(marks), name)]
         if len(found) < 2:
             return found[0] if found else None
-        return Setting(functools.reduce(or_, (each.kind for each in found)))
+        declared = next((each for each in found if each.owner), Setting())
+        return replace(declared, kind=functools.reduce(or_, (each.kind for each in found)))
 
     def is_safe(self, value: Any) -> bool:
         """Return whether a run folder of a stranger may set it to this plain value.
@@ -68,6 +75,13 @@ class Setting:
         declared to be safe, and so has a mapping of any settings.
         """
         return value is None or value is False or value in ("", [], {}) or self._holds(value)
+
+    def is_open(self) -> bool | None:
+        """Return whether a run folder of a stranger may set it; None: to some values only."""
+        marked = [*alternatives(self.kind)]
+        kinds = [(kind, _trust_of(marks)) for kind, marks in marked if kind is not type(None)]
+        found = {each for kind, trust in kinds for each in _openness(kind, trust)}
+        return found.pop() if len(found) == 1 else None
 
     def _holds(self, value: Any) -> bool:
         if isinstance(value, list):
@@ -122,6 +136,22 @@ def _admits(kind: Any, trust: Trust | None, value: object) -> bool:
     return kind in safe and (type(value) is kind or (kind is float and type(value) is int))
 
 
+def _openness(kind: Any, trust: Trust | None) -> Iterator[bool | None]:
+    """Yield whether the parts of a type with this mark are open to a run folder of a stranger."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if trust is not None and trust.values is not None:
+        yield None if trust.values else False
+    elif trust is TRUSTED or origin is Literal or kind in (bool, int, float):
+        yield True
+    elif isclass(origin) and issubclass(origin, Collection):
+        for each in arguments[issubclass(origin, Mapping) :]:
+            if each is not ...:
+                yield Setting(each).is_open()
+    else:
+        # A class judges each of its settings.
+        yield None if isinstance(kind, Named) else False
+
+
 def _trust_of(marks: tuple[Any, ...]) -> Trust | None:
     return next((mark for mark in marks if isinstance(mark, Trust)), None)
 
@@ -148,6 +178,12 @@ def _settings(target: str) -> tuple[dict[str, Setting], bool]:
 
 
 def _declared(module: _Module, node: _Definition) -> tuple[dict[str, Setting], bool]:
+    settings, complete = _own_and_inherited(module, node)
+    owner = f"{module.name}.{node.name}"
+    return {name: replace(each, owner=owner) for name, each in settings.items()}, complete
+
+
+def _own_and_inherited(module: _Module, node: _Definition) -> tuple[dict[str, Setting], bool]:
     if isinstance(node, ast.FunctionDef):
         return _parameters(module, node), node.args.kwarg is None
     constructor = next(
@@ -162,7 +198,7 @@ def _declared(module: _Module, node: _Definition) -> tuple[dict[str, Setting], b
     # Those of the standard library, such as `ABC`, take nothing.
     bases = [module.find(base) for base in node.bases if not module.is_standard(base)]
     if constructor is not None:
-        own = _parameters(module, constructor)
+        own = _parameters(module, constructor, ast.get_docstring(node))
         if constructor.args.kwarg is None:
             return own, True
         further, complete = _of_bases(bases)
@@ -182,8 +218,12 @@ def _of_bases(bases: list[tuple[_Module, _Definition] | None]) -> tuple[dict[str
     return merged, all(complete for _, complete in known)
 
 
-def _parameters(module: _Module, function: ast.FunctionDef) -> dict[str, Setting]:
+def _parameters(
+    module: _Module, function: ast.FunctionDef, about: str | None = None
+) -> dict[str, Setting]:
+    """Return the parameters of a function, or of a constructor with the docstring of its class."""
     arguments = function.args
+    texts = _entries(about) | _entries(ast.get_docstring(function))
     placed = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = [*zip(placed, defaults, strict=True)]
@@ -195,12 +235,22 @@ def _parameters(module: _Module, function: ast.FunctionDef) -> dict[str, Setting
             # Without an annotation the default says the type.
             kind = type(default)
         if each.arg not in ("self", "cls"):
-            settings[each.arg] = Setting(kind, default)
+            settings[each.arg] = Setting(kind, default, texts.get(each.arg, ""))
     return settings
 
 
+def _entries(docstring: str | None) -> dict[str, str]:
+    """Return the texts in the section `Args:` of a docstring by name."""
+    _, _, section = (docstring or "").partition("\nArgs:\n")
+    lines = takewhile(lambda line: line[:1] in ("", " "), section.splitlines())
+    parts = re.split(r"^ {4}\**(\w+)(?: \(.*?\))?: ", "\n".join(lines), flags=re.M)
+    return {
+        name: " ".join(text.split()) for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
 def _fields(module: _Module, node: ast.ClassDef) -> Iterator[tuple[str, Setting]]:
-    for entry in node.body:
+    for entry, below in zip(node.body, [*node.body[1:], None], strict=True):
         if not isinstance(entry, ast.AnnAssign) or not isinstance(entry.target, ast.Name):
             continue
         if "ClassVar" in ast.dump(entry.annotation):
@@ -212,7 +262,15 @@ def _fields(module: _Module, node: ast.ClassDef) -> Iterator[tuple[str, Setting]
                 continue
             made = words.get("default_factory")
             default = words.get("default", ast.Call(made, [], []) if made else None)
-        yield entry.target.id, Setting(module.kind(entry.annotation), module.value(default))
+        kind, default = module.kind(entry.annotation), module.value(default)
+        yield entry.target.id, Setting(kind, default, _text(below))
+
+
+def _text(node: ast.stmt | None) -> str:
+    """Return the text of a statement that is a docstring; empty for another one."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    text = value.value if isinstance(value, ast.Constant) else None
+    return " ".join(text.split()) if isinstance(text, str) else ""
 
 
 class _Module:

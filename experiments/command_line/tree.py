@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import IConfigRepository
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.default_element import ResultDefault
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
@@ -55,6 +57,19 @@ class RegisteredFolders(SearchPathPlugin):
 Plugins.instance().register(RegisteredFolders)
 
 
+class Loader(ConfigLoaderImpl):
+    """Loader that remembers the files of the last configuration."""
+
+    files: Sequence[ResultDefault] = ()
+    """Files with their packages, in the order in which they are merged."""
+
+    def _compose_config_from_defaults_list(
+        self, defaults: list[ResultDefault], repo: IConfigRepository
+    ) -> DictConfig:
+        self.files = defaults
+        return super()._compose_config_from_defaults_list(defaults, repo)
+
+
 def compose(program: str, path: str, arguments: Sequence[str], values: bool = False) -> DictConfig:
     """Compose the configuration of a program with the options that its command line chooses.
 
@@ -68,13 +83,29 @@ def compose(program: str, path: str, arguments: Sequence[str], values: bool = Fa
     Raises:
         HydraException: an override cannot be read, or there is no such option.
     """
+    loader, name, chosen = read_choices(program, path, arguments, values)
+    return loader.load_configuration(name, chosen, RunMode.RUN)
+
+
+def read_choices(
+    program: str, path: str, arguments: Sequence[str], values: bool
+) -> tuple[Loader, str, list[str]]:
+    """Return what composes the configuration: a loader, the primary config, and overrides.
+
+    Args:
+        program: see `compose`.
+        path: see `compose`.
+        arguments: see `compose`.
+        values: see `compose`.
+
+    Raises:
+        HydraException: an override cannot be read.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name, default in (("name", program), ("path", path), ("dir", None)):
         parser.add_argument(f"--config-{name}", f"-c{name[0]}", default=default)
     flags, rest = parser.parse_known_args(arguments)
-    loader = ConfigLoaderImpl(
-        create_config_search_path(f"file://{Path(flags.config_path).resolve()}")
-    )
+    loader = Loader(create_config_search_path(f"file://{Path(flags.config_path).resolve()}"))
     chosen: list[str] = []
     if flags.config_dir:
         chosen.append(f"hydra.searchpath=[{str(Path(flags.config_dir).resolve())!r}]")
@@ -90,7 +121,7 @@ def compose(program: str, path: str, arguments: Sequence[str], values: bool = Fa
         else:
             text = str(override.input_line)
             chosen.append(text if is_group else f"++{text.lstrip('+')}")
-    return loader.load_configuration(flags.config_name, chosen, RunMode.RUN)
+    return loader, flags.config_name, chosen
 
 
 def record_of(program: str) -> str | None:
@@ -162,6 +193,10 @@ def declared(cfg: Mapping[str, Any], record: str | None) -> dict[str, Setting]:
             walk(inner, node.get(name), f"{prefix}{name}.")
 
     walk(known_settings(record) if record else {}, cfg, "")
+    shown = {*dotted(cfg)}
+    for key in {key for _, value in _leaves(cfg) for key in _REFERENCE.findall(str(value))} - shown:
+        if setting := setting_at(cfg, key, record):
+            found[key] = setting
     return found
 
 

@@ -94,19 +94,19 @@ class PolicyLearner(Learner):
             price: price schedule; None follows the pass rate.
             collect: plays the groups. A counterfactual credit adds its own collector.
             topology: learns who hears whom; None keeps the topology of the environment.
-            warmup_updates: this and the next six: see `UpdateSettings`.
+            warmup_updates: updates over which the learning rate rises.
             decay_updates: updates after which the learning rate is 0; None and 0 keep it.
-            decay: curve on which it falls.
+            decay: curve on which the learning rate falls.
             minibatches: optimizer steps per policy and update.
             max_grad_norm: norm to which gradients are scaled down.
             microbatch_tokens: most tokens of one forward pass, padding included.
             mask_truncated: whether replies that their token limit stopped are left out of the loss
                 (`overlong filtering` of DAPO, arXiv 2503.14476). As in TRL they still take part in
                 the comparison and in the mean.
-            correction: correction for an engine whose log-probabilities differ from the trainer's
+            correction: weight for an engine whose log-probabilities differ from the trainer's
                 (`learners.training.correction`).
-            correction_low: lower bound of its weight; None: that of the kind.
-            correction_high: upper bound of its weight; None: that of the kind.
+            correction_low: lower bound of that weight; None: that of the kind.
+            correction_high: upper bound of that weight; None: that of the kind.
             seed: seed of the order in which sequences enter the minibatches.
             processes: processes that learn together; each receives the groups of all.
         """

@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 from places import configs
 
 from laconic.experiments.command_line import programs
+from laconic.experiments.command_line.meanings import asked_keys, describe_keys
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.session.checks import check_train
@@ -115,6 +116,10 @@ def _check(command: Command, folder: Path) -> None:
     parsed = command.parsed()
     if parsed.config_dir == "placeholder":
         # Choices of a user's own, which no page shows.
+        return
+    if parsed.help:
+        keys = [key for key in asked_keys(parsed.overrides) if key != "placeholder"]
+        describe_keys(program.config, str(CONF), parsed.overrides, keys)
         return
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):

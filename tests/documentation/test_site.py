@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from conf_keys import all_keys
 from places import ROOT
 
 from laconic import envs
@@ -139,21 +140,23 @@ def test_every_setting_that_a_page_shows_has_a_meaning(hooks, name):
     assert [key for key, _, meaning in hooks.explained(name) if not meaning] == []
 
 
-def test_a_setting_without_a_comment_is_explained_at_home_or_by_its_neighbours(
-    hooks, monkeypatch, tmp_path
-):
-    (tmp_path / "conf" / "group").mkdir(parents=True)
-    home = "# @package group\n# Head.\na: 1\n# As at home.\nthere: 2\n"
-    (tmp_path / "conf" / "home.yaml").write_text(home)
-    text = "# Head.\nx: 1\n# Low and high.\nlow: 1\nhigh: 2\nthere: 3\ninner:\n  c: 3\n"
-    (tmp_path / "conf" / "group" / "one.yaml").write_text(text)
-    monkeypatch.setattr(hooks, "ROOT", tmp_path)
-    monkeypatch.setattr(hooks, "HOMES", ("home",))
-    meanings = {key: meaning for key, _, meaning in hooks.explained("group/one")}
-    assert meanings["group.low"] == meanings["group.high"] == "Low and high."
-    assert meanings["group.there"] == "As at home."
-    # A comment about neighbors does not hold for another group.
-    assert meanings["group.inner.c"] == "" == meanings["group.x"]
+def test_a_setting_without_a_comment_has_the_meaning_of_its_field(hooks):
+    meanings = {key: meaning for key, _, meaning in hooks.explained("learner/grpo")}
+    # `learner/gspo` explains it, and `learner/grpo` does not build on it.
+    assert "paper" in meanings["learner.objective.epsilon"]
+
+
+def test_settings_that_no_yaml_shows_have_a_table_of_their_own(hooks):
+    rows = {key: rest for key, *rest in hooks.hidden("train")}
+    default, takes, meaning = rows["`agent.lora.rank`"]
+    assert (default, takes) == ("`16`", "a whole number of at least 1") and meaning
+    assert "`evaluation.demand`" in rows and len(rows) > 30
+    # Shown by a yaml, declared by a package of others, set by programs.
+    assert not {"`env.rounds`", "`optimizer.amsgrad`", "`env.split`"} & {*rows}
+    assert all(meaning for _, _, meaning in rows.values())
+    declared = {*all_keys()}
+    assert {*hooks.LEFT_OUT} - declared <= {"logger.tensorboard.purge_step"}
+    assert "| `env.channel.lose` | `0.0` |" in hooks.on_page_markdown("<!-- hidden: train -->")
 
 
 @pytest.mark.parametrize(

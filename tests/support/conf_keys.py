@@ -32,7 +32,7 @@ def keys_of_file(path: Path) -> set[str]:
 def all_keys() -> frozenset[str]:
     """Return the dotted keys of the leaves of all yamls, and those that no yaml shows."""
     hidden = declared(plain(compose("train", str(CONF), [])), record_of("train"))
-    return frozenset({*hidden, "evaluation.demand"}).union(*map(keys_of_file, FILES))
+    return frozenset(hidden).union(*map(keys_of_file, FILES))
 
 
 def _leaves(node: Any, prefix: str) -> set[str]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-import yaml
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pettingzoo import AECEnv, ParallelEnv
-from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.commons import Commons
@@ -25,10 +21,10 @@ from laconic.experiments.command_line.targets import (
 from laconic.experiments.command_line.tree import (
     CONF,
     accept_hidden,
+    declared,
     dotted,
     plain,
     record_of,
-    setting_at,
 )
 from laconic.learners.prices.schedule import Fixed
 
@@ -205,19 +201,12 @@ def test_an_object_that_is_no_learner_is_refused_by_the_program(run, small, my_p
     assert "my_package.Password made a Password without `update`" in outcome.message
 
 
-def test_the_page_lists_the_hidden_settings_with_their_defaults():
-    page = (ROOT / "docs" / "settings.md").read_text("utf-8").partition("## Not shown")[2]
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \|", page, re.MULTILINE))
-    listed = {key: yaml.safe_load(text) for key, text in rows.items()}
-    # YAML reads a number without a point as text.
-    listed["optimizer.eps"] = float(listed["optimizer.eps"])
-    # A hook of an extra takes this one.
-    cfg, record = plain(tree.compose("train", str(CONF), ["hook=train"])), record_of("train")
-    settings = {key: setting_at(cfg, key, record) for key in listed}
-    assert {key: setting.default for key, setting in settings.items()} == listed
-    assert len(listed) > 40 and not {*listed} & {*dotted(cfg)}
-    typed = [f"{key}=7" for key in listed]
-    assert accept_hidden(["hook=train", *typed])[1:] == [f"++{text}" for text in typed]
+def test_what_no_yaml_shows_needs_no_plus_sign():
+    cfg, record = plain(tree.compose("train", str(CONF), [])), record_of("train")
+    hidden = sorted({*declared(cfg, record)} - {*dotted(cfg)})
+    assert len(hidden) > 40
+    typed = [f"{key}=7" for key in hidden]
+    assert accept_hidden(typed) == [f"++{text}" for text in typed]
 
 
 def test_a_chosen_member_without_weights_is_not_frozen():
