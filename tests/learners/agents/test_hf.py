@@ -7,6 +7,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
+from laconic.envs import Budget
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
@@ -217,13 +218,10 @@ def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
     """Whole words decode to themselves, so a reply over its limit is over it by exactly one."""
     policy = make_policy(tokenizer=word_tokenizer)
     budget = {"message": 5, "agent": 8}
-    env = make_env(
-        tokenize=tokenize_with(word_tokenizer),
-        rounds=3,
-        team={"solver": 1, "helper": 2},
-        budget=type(make_env().budget)(**budget),
-    )
-    episodes = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 4, seed=0)
+    settings = {"rounds": 3, "team": {"solver": 1, "helper": 2}, "budget": Budget(**budget)}
+    together = [make_env(tokenize=tokenize_with(word_tokenizer), **settings) for _ in range(4)]
+    env = together[0]
+    episodes = play(together, dict.fromkeys(env.possible_agents, policy), [Start(0)] * 4, seed=0)
     cut_turns = 0
     for episode in episodes:
         tokens_left = dict.fromkeys(env.possible_agents, 8)
@@ -240,12 +238,10 @@ def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
 
 def test_no_budget_is_ever_exceeded_by_bytes_that_are_no_text(make_policy, make_env):
     policy = make_policy()
-    env = make_env(
-        tokenize=tokenize_with(policy.tokenizer),
-        rounds=3,
-        budget=type(make_env().budget)(message=4, agent=7, round=10, episode=25),
-    )
-    for episode in play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 6, seed=1):
+    settings = {"rounds": 3, "budget": Budget(message=4, agent=7, round=10, episode=25)}
+    together = [make_env(tokenize=tokenize_with(policy.tokenizer), **settings) for _ in range(6)]
+    policies = dict.fromkeys(together[0].possible_agents, policy)
+    for episode in play(together, policies, [Start(0)] * 6, seed=1):
         assert all(turn.tokens_said <= 4 for turn in episode.turns)
         assert all(counts <= 7 for counts in episode.tokens_said.values())
         assert sum(episode.tokens_said.values()) <= 25

@@ -162,9 +162,10 @@ def played(thinker, make_env):
     def make(template=THINKS, seed=0, **settings):
         policy = thinker(template)
         settings = {"team": {"solver": 1, "helper": 1}, "rounds": 2, **settings}
-        env = make_env(tokenize=tokenize_with(policy.tokenizer), **settings)
-        policies = dict.fromkeys(env.possible_agents, policy)
-        return policy, env, play([env], policies, [Start(0, "fruit")] * 8, seed=seed)
+        tokenize = tokenize_with(policy.tokenizer)
+        together = [make_env(tokenize=tokenize, **settings) for _ in range(8)]
+        policies = dict.fromkeys(together[0].possible_agents, policy)
+        return policy, together[0], play(together, policies, [Start(0, "fruit")] * 8, seed=seed)
 
     return make
 
