@@ -293,7 +293,10 @@ def _hydra_job(program: str, overrides: list[str], folder: Path) -> Iterator[Dic
         _save_hydra(folder / ".hydra", cfg, overrides)
         with open_dict(cfg):
             del cfg["hydra"]
-        for note in settle(cfg, overrides):
+        # Without ours, it would look for presets in the folders of a caller's own Hydra.
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            notes = settle(cfg, overrides)
+        for note in notes:
             print(note)
         yield cfg
     except (SettingError, HydraException):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF
@@ -24,13 +24,18 @@ def recipe_command(name: str, **overrides: Any) -> str:
     return command("warm-start", env=name, threads=1, seed=RECIPES[name].seed, **overrides)
 
 
-def known_settings(name: str) -> dict[str, Any]:
-    """Return the settings of the environment of a recipe, by dotted key."""
+def composed(name: str) -> DictConfig:
+    """Return the configuration of the warm start of an environment."""
     overrides = ["experiment=warm_start", f"env={name}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=overrides)
         settle(cfg, overrides)
-    settings = flatten(OmegaConf.to_container(cfg.env, resolve=True), "env")
+    return cfg
+
+
+def known_settings(name: str) -> dict[str, Any]:
+    """Return the settings of the environment of a recipe, by dotted key."""
+    settings = flatten(OmegaConf.to_container(composed(name).env, resolve=True), "env")
     return {key: value for key, value in settings.items() if not key.startswith(_LEFT_OUT)}
 
 

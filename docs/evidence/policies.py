@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cards import recipe_command, write_card
+from cards import composed, recipe_command, write_card
 from rows import HERE
 
 from laconic import envs
@@ -68,7 +68,7 @@ def warm_start(name: str) -> tuple[Path, int | None, int, float]:
         minutes of processor time.
     """
     recipe, folder = RECIPES[name], FOLDER / name / "start"
-    steps = int(recipe.settings.get("train.steps", 800))
+    steps = composed(name).train.steps
     spent = FOLDER / name / "minutes.json"
     minutes = json.loads(spent.read_text()) if spent.exists() else 0.0
     done = max((row["step"] for row in read_rows(folder / "metrics.jsonl")), default=0)
@@ -100,13 +100,13 @@ def save(name: str, start: Path, step: int) -> Mapping[str, Path]:
 def evaluate(name: str, weights: Path) -> Mapping[str, Mapping[str, float]]:
     """Return the intervals of the figures of some weights."""
     recipe, folder = RECIPES[name], weights.with_name(f"{weights.name}_evaluation")
-    room = {key: value for key, value in recipe.settings.items() if key.startswith("agent.samp")}
+    room = composed(name).agent.sampling.max_reply_tokens
     if not read_rows(folder / "evaluations.jsonl"):
         shutil.rmtree(folder, ignore_errors=True)
         run(
             *("evaluate", f"env={name}", f"agent.model={weights}", "threads=1"),
-            *(f"{key}={value}" for key, value in room.items()),
-            *(f"evaluation.tasks={recipe.final_tasks}", f"hydra.run.dir={folder}"),
+            *(f"agent.sampling.max_reply_tokens={room}", f"hydra.run.dir={folder}"),
+            f"evaluation.tasks={recipe.final_tasks}",
         )
     figures: Mapping[str, Mapping[str, float]] = read_rows(folder / "evaluations.jsonl")[-1][
         "intervals"
@@ -135,7 +135,7 @@ def ship(name: str) -> None:
     target = SHIPPED / "shipped" / name
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folders[kind], target)
-    steps = int(recipe.settings.get("train.steps", 800))
+    steps = composed(name).train.steps
     options = {"train.steps": step, "learner.decay_updates": steps}
     facts: dict[str, Any] = {
         "command": recipe_command(name, **options),

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
@@ -132,7 +133,7 @@ def _run(
         arguments = flags_last(spell_out(typed, config_name))
         offer_environments(arguments, CONF)
         sys.argv[1:] = accept_hidden(arguments, config_name, config_path)
-        with _errors_raised():
+        with _errors_raised(), _settled_shown():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
         _report_failures()
@@ -289,6 +290,32 @@ def _errors_raised() -> Iterator[None]:
             del os.environ["HYDRA_FULL_ERROR"]
         else:
             os.environ["HYDRA_FULL_ERROR"] = before
+
+
+@contextmanager
+def _settled_shown() -> Iterator[None]:
+    """Make `--cfg job` and `--help` show what a run applies, not only what Hydra composed."""
+    # Hydra 1.3 has no callback between composing and printing.
+    composed = Hydra.get_sanitized_cfg
+
+    def settled(app: Hydra, cfg: DictConfig, cfg_type: str) -> DictConfig:
+        overrides = list(cfg.hydra.overrides.task)
+        shown = composed(app, cfg, cfg_type)
+        try:
+            if cfg_type == "job":
+                settle(shown, overrides)
+        except Exception as error:
+            # The keys of agent=hf are of use before there is a model.
+            if (message := describe(error)) is None:
+                raise
+            _say(f"note: these settings do not run: {message}")
+        return shown
+
+    Hydra.get_sanitized_cfg = settled  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        Hydra.get_sanitized_cfg = composed  # type: ignore[method-assign]
 
 
 def _say(message: str) -> None:

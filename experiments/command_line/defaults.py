@@ -3,102 +3,31 @@
 A YAML file states the defaults of its own group. Some values depend on another group, and are set
 here after the configuration is composed:
 
-- Environments state how a warm start teaches them (`WARM_STARTS`), and how fresh weights are
-  made into a shipped policy (`learners.agents.recipes`).
+- `warm_start/<environment>.yaml` states what a warm start changes there: for any team, and under
+  `new` for fresh weights. Keys of the teacher hold wherever it is imitated, and keys that a team or
+  learner lacks are skipped. Hydra could compose these values only from one file for each of the
+  three conditions (33 files): a defaults list chooses files, not parts of them.
 - Teams state what suits their weights: learning rate, token budgets, form of the first observation
   (`team.defaults`).
 - Learners state how agents share weights (`learner.sharing`).
 
 A key that the user typed always wins; over defaults of teams and learners, so does a key that the
-chosen `experiment=` sets. A run prints one line per value that it applied.
+chosen `experiment=` sets. A run prints one line per value that team or learner changed, and
+`--cfg job` shows the result.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
-from types import MappingProxyType
 from typing import Any
 
-from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.recipes import RECIPES
-
-TEACHER = "learner.collect.teacher"
-_ONE_WORDING = {"train.steps": 1600, f"{TEACHER}.terse": 0.4, f"{TEACHER}.frames": 1}
-_SUMMARIES = {"env.tasks": 20_000, f"{TEACHER}.best": 0.0}
-_JOINT_PROGRAMS = {"env.tasks": 10_000, f"{TEACHER}.best": 0.1}
-# The generators have 17,048 functions and 17,326 tables to train on.
-_FUNCTIONS = {"env.tasks": 16_000}
-WARM_STARTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "arxiv": _SUMMARIES,
-        # An episode has up to 60 rounds of four arms, and untrained weights use every token of it:
-        # evaluations of 100 tasks took longer than the training.
-        "boxnet": {
-            "env.tasks": 20_000,
-            "train.steps": 300,
-            "train.tasks_per_step": 2,
-            "evaluation.tasks": 1,
-            "agent.sampling.max_reply_tokens": 25,
-            "agent.model_config.positions": 4096,
-            "agent.model_config.hidden": 64,
-            "agent.model_config.layers": 2,
-            "agent.model_config.heads": 2,
-            "agent.model_config.intermediate": 128,
-        },
-        # The number of shipped positions; a search for more is slow.
-        "checkmate": {"env.tasks": 8_000},
-        # Conversations over twelve months are long, and few fit into a step.
-        "commons": {
-            "env.tasks": 2_000,
-            "train.steps": 300,
-            "train.tasks_per_step": 2,
-            "evaluation.tasks": 8,
-            f"{TEACHER}.best": 0.05,
-            f"{TEACHER}.frames": 1,
-            "agent.model_config.positions": 4096,
-            "agent.model_config.hidden": 64,
-            "agent.model_config.layers": 2,
-            "agent.model_config.heads": 2,
-            "agent.model_config.intermediate": 128,
-        },
-        "coop_humaneval": _JOINT_PROGRAMS,
-        "coop_mbpp": _JOINT_PROGRAMS,
-        # Every turn of every member is a part of the way.
-        "cups": {"learner.collect.others": 1.0},
-        "hops": {"learner.collect.others": 1.0},
-        "humaneval": _FUNCTIONS,
-        "jury": {
-            # All states in an evaluation, and 4,096 of them, drawn by their chance, to learn from.
-            "env.tasks": None,
-            "evaluation.tasks": None,
-            "train.tasks_per_step": 64,
-            f"{TEACHER}.best": 0.8,
-            f"{TEACHER}.silent_uninformed": 0.22,
-        },
-        "math": _ONE_WORDING,
-        "mbpp": _FUNCTIONS,
-        "signal": {"env.tasks": 16_000},
-        "sports": {
-            "train.steps": 1000,
-            "learner.collect.others": 1.0,
-            f"{TEACHER}.terse": 0.4,
-            f"{TEACHER}.frames": 1,
-            f"{TEACHER}.silent_uninformed": 0.6,
-            f"{TEACHER}.silent_informed": 0.01,
-        },
-        "tldr": _SUMMARIES,
-    }
-)
-"""Environment -> key -> value of a warm start that differs from that of all environments.
-
-Keys of the teacher hold wherever it is imitated."""
-
+from laconic.experiments.command_line.tree import leaves, stated_in
 
 _BUDGETS = ("env.budget.message", "env.budget.episode")
 """Caps that a team may raise; a cap that the environment does not set stays unset."""
@@ -137,16 +66,19 @@ def apply_defaults(
             " learner=imitation. laconic train trains with another learner"
         )
     name = str(OmegaConf.select(cfg, "env.name"))
-    for key, value in WARM_STARTS.get(name, {}).items():
+    # A name from a stranger's run folder may be the path of any file.
+    stated = stated_in(f"warm_start/{name}") if name.isidentifier() else {}
+    fresh = stated.pop("new", {})
+    for key, value in leaves(stated):
         if warm_start or key.startswith("learner.collect."):
             _set(cfg, key, value, typed)
-    fixed = typed | {key for name in experiments for key in experiment_keys(name)}
-    if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH and name in RECIPES:
-        stated = RECIPES[name].settings
-        for key, value in stated.items():
+    fixed = typed.union(*map(experiment_keys, experiments))
+    if warm_start and str(OmegaConf.select(cfg, "agent._target_")) == _FRESH:
+        values = dict(leaves(fresh))
+        for key, value in values.items():
             # A node whose class the user chose has its own settings.
             own = f"{key.partition('.')[0]}._target_"
-            if not (own in typed and own in stated):
+            if not (own in typed and own in values):
                 _set(cfg, key, value, typed)
                 fixed.add(key)
     notes = []
@@ -212,19 +144,6 @@ def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str], new: bool = Fal
     return True
 
 
-def experiment_keys(name: str) -> Iterator[str]:
-    """Yield the dotted keys that an option of the group `experiment` sets."""
-    if not GlobalHydra.instance().is_initialized():
-        return
-    loader: Any = GlobalHydra.instance().config_loader()
-    loaded = loader.repository.load_config(f"experiment/{name}")
-    if loaded is not None:
-        yield from _leaves(OmegaConf.to_container(loaded.config, resolve=False), "")
-
-
-def _leaves(node: Any, prefix: str) -> Iterator[str]:
-    if not isinstance(node, Mapping):
-        yield prefix
-        return
-    for name, value in node.items():
-        yield from _leaves(value, f"{prefix}.{name}" if prefix else str(name))
+def experiment_keys(name: str) -> set[str]:
+    """Return the dotted keys that an option of the group `experiment` sets."""
+    return {key for key, _ in leaves(stated_in(f"experiment/{name}"))}

@@ -72,7 +72,7 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         if override.startswith("experiment=")
         for option in override.partition("=")[2].strip("[]").split(",")
     ]
-    preset = {key for name in experiments for key in experiment_keys(name)}
+    preset = set[str]().union(*map(experiment_keys, experiments))
     for override in OverridesParser.create().parse_overrides(list(overrides)):
         # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
         # experiment sets `engine.start`, and the user chooses `engine=own`.

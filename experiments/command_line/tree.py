@@ -22,6 +22,7 @@ from hydra._internal.config_repository import IConfigRepository
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.default_element import ResultDefault
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
@@ -105,7 +106,7 @@ def read_choices(
     for name, default in (("name", program), ("path", path), ("dir", None)):
         parser.add_argument(f"--config-{name}", f"-c{name[0]}", default=default)
     flags, rest = parser.parse_known_args(arguments)
-    loader = Loader(create_config_search_path(f"file://{Path(flags.config_path).resolve()}"))
+    loader = _loader(flags.config_path)
     chosen: list[str] = []
     if flags.config_dir:
         chosen.append(f"hydra.searchpath=[{str(Path(flags.config_dir).resolve())!r}]")
@@ -122,6 +123,22 @@ def read_choices(
             text = str(override.input_line)
             chosen.append(text if is_group else f"++{text.lstrip('+')}")
     return loader, flags.config_name, chosen
+
+
+def stated_in(path: str) -> dict[str, Any]:
+    """Return what a YAML file of the search path states itself; empty where there is none.
+
+    Args:
+        path: group and option, as in `experiment/warm_start`.
+    """
+    hydra = GlobalHydra.instance()
+    loader: Any = hydra.config_loader() if hydra.is_initialized() else _loader(CONF)
+    loaded = loader.repository.load_config(path)
+    return {} if loaded is None else plain(loaded.config)
+
+
+def _loader(folder: str | Path) -> Loader:
+    return Loader(create_config_search_path(f"file://{Path(folder).resolve()}"))
 
 
 def record_of(program: str) -> str | None:
@@ -167,7 +184,7 @@ def setting_at(cfg: Mapping[str, Any], key: str, record: str | None) -> Setting 
         return Setting()
     referring = (
         found
-        for name, value in (_leaves(cfg) if setting is None else ())
+        for name, value in (leaves(cfg) if setting is None else ())
         if isinstance(value, str) and key in _REFERENCE.findall(value)
         if name != key and (found := setting_at(cfg, name, record)) is not None
     )
@@ -194,7 +211,7 @@ def declared(cfg: Mapping[str, Any], record: str | None) -> dict[str, Setting]:
 
     walk(known_settings(record) if record else {}, cfg, "")
     shown = {*dotted(cfg)}
-    for key in {key for _, value in _leaves(cfg) for key in _REFERENCE.findall(str(value))} - shown:
+    for key in {key for _, value in leaves(cfg) for key in _REFERENCE.findall(str(value))} - shown:
         if setting := setting_at(cfg, key, record):
             found[key] = setting
     return found
@@ -249,7 +266,7 @@ def check_values(cfg: DictConfig, record: str | None) -> None:
         UnknownNameError: a word is none of those that the type lists.
     """
     values = plain(cfg)
-    for key, value in _leaves(values):
+    for key, value in leaves(values):
         # What refers to another key is checked there, and what has no value has its own message.
         skipped = "._" in key or value == "???" or "${" in str(value)
         setting = None if skipped else setting_at(values, key, record)
@@ -274,10 +291,10 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     return OmegaConf.to_container(cfg, resolve=False)  # type: ignore[return-value]
 
 
-def _leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted key and value of all in a mapping that is no mapping."""
     if isinstance(node, Mapping):
         for name, value in node.items():
-            yield from _leaves(value, f"{prefix}.{name}" if prefix else str(name))
+            yield from leaves(value, f"{prefix}.{name}" if prefix else str(name))
     else:
         yield prefix, node

@@ -35,8 +35,9 @@ from laconic.learners.prices.schedule import Price
 
 YAMLS = configs()
 PROGRAMS = sorted(configs("*.yaml"))
-NO_CHOICES = ("env/base/", "hook/")
-"""Groups that environments inherit, and groups that extras add to a program of the same name."""
+NO_CHOICES = ("env/base/", "hook/", "warm_start/")
+"""Groups that environments inherit, that extras add to a program of the same name, and that
+`laconic warm-start` reads by the name of the environment."""
 OPTIONS = sorted(name for name in YAMLS if "/" in name and not name.startswith(NO_CHOICES))
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""

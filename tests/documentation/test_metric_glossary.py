@@ -142,7 +142,7 @@ def test_every_yaml_is_on_a_page():
     pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
     on_pages = set(re.findall(r"<!-- settings: (\S+) -->", pages))
     options = {*configs()}
-    elsewhere = ("entry/", "env/base/", "experiment/", "hydra/")
+    elsewhere = ("entry/", "env/base/", "experiment/", "hydra/", "warm_start/")
     bare = {"logger/none", "learner/price/fixed", "engine/own"}
     bare |= {"learner/advantages/imitated", "learner/collect/own_best"}
     assert {name for name in options - on_pages if not name.startswith(elsewhere)} == bare

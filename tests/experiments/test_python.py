@@ -106,6 +106,15 @@ def test_a_run_from_python_is_the_run_of_the_command_line(
         laconic.train(*small, folder=result.folder)
 
 
+def test_an_environment_says_how_it_is_taught_as_on_the_command_line(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr("laconic.experiments.train.main", started.append)
+    monkeypatch.setattr("laconic.experiments.python.is_run", lambda folder: True)
+    laconic.train("experiment=warm_start", env="jury", folder=tmp_path)
+    (cfg,) = started
+    assert (cfg.train.steps, cfg.learner.collect.teacher.best) == (400, 0.8)
+
+
 def test_the_trained_team_plays_the_episodes_of_its_evaluation(trained):
     opened = laconic.Run(trained[0])
     transcripts = [each for each in opened.transcripts if each.step == 4]

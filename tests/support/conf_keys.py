@@ -11,7 +11,8 @@ from places import CONF, configs
 
 from laconic.experiments.command_line.tree import compose, declared, plain, record_of
 
-NAMES = {path: name for name, path in configs().items()}
+# What a warm start changes are keys of other files.
+NAMES = {path: name for name, path in configs().items() if not name.startswith("warm_start/")}
 FILES = sorted(NAMES)
 
 

@@ -56,8 +56,8 @@ class TinyTeam(HFTeam):
         folder = shipped(name)
         team = team if folder is None else replace(team, model=str(folder))
         team._training = dict(recipe.training)
-        if folder is not None and MAX_REPLY_TOKENS in recipe.settings:
-            team._training[MAX_REPLY_TOKENS] = recipe.settings[MAX_REPLY_TOKENS]
+        if folder is None:
+            team._training.pop(MAX_REPLY_TOKENS, None)
         return team
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:

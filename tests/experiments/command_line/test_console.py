@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 
 import pytest
+from omegaconf import OmegaConf
 from places import ROOT, configs
 
 from laconic.experiments.command_line import console, programs
@@ -71,6 +72,20 @@ def test_a_program_is_found_with_a_dash_and_as_its_module_is_called(call, name):
 def test_a_warm_start_is_a_training_with_a_setting_with_a_dash_or_without(call, name):
     code, output = call(name, "--cfg", "job")
     assert code == 0 and "Imitated" in output.out
+
+
+def test_cfg_shows_what_runs(call):
+    code, output = call("warm-start", "env=jury", "seed=1", "--cfg", "job")
+    cfg = OmegaConf.create(output.out)
+    # Typed; of the environment; of fresh weights there; of the team.
+    shown = (cfg.seed, cfg.env.tasks, cfg.train.steps, cfg.optimizer.lr)
+    assert code == 0 and shown == (1, None, 400, 2e-3)
+
+
+def test_cfg_shows_keys_that_do_not_run_yet(call):
+    code, output = call("train", "agent=hf", "--cfg", "job")
+    assert code == 0 and OmegaConf.create(output.out).agent.precision == "auto"
+    assert "note: these settings do not run: agent.model has no value" in output.err
 
 
 def test_the_version_is_printed(call):

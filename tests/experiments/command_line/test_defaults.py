@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from places import CONF
+from places import CONF, configs
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.defaults import WARM_STARTS, team_defaults
+from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.command_line.targets import part_name, settle
+from laconic.experiments.command_line.tree import leaves
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
-from laconic.learners.agents.recipes import RECIPES
+from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, shipped
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.agents.tiny import TinyTeam
 
 MESSAGE, EPISODE = "env.budget.message", "env.budget.episode"
+STARTS = {path.stem: OmegaConf.load(path) for path in configs("warm_start/*.yaml").values()}
+"""Environment -> what a warm start changes there."""
 
 
 @pytest.fixture(scope="module")
@@ -108,18 +113,24 @@ def test_a_team_without_defaults_or_that_cannot_be_found_states_none():
     assert team_defaults(None) == {}
 
 
-@pytest.mark.parametrize("name", WARM_STARTS)
-def test_a_warm_start_has_the_values_of_its_environment(name):
+@pytest.mark.parametrize("name", STARTS)
+def test_a_warm_start_has_the_values_of_its_environment_and_typed_ones_win(name):
+    """No key is mistyped, and what holds for fresh weights wins."""
     assert name in envs.names()
-    warm, values = ("experiment=warm_start", f"env={name}"), WARM_STARTS[name]
-    # The recipe of the shipped policy holds for fresh weights alone.
-    fresh = RECIPES[name].settings if name in RECIPES else {}
+    warm = ("experiment=warm_start", f"env={name}")
     cfg, _ = composed(*warm)
-    assert {key: OmegaConf.select(cfg, key) for key in values} == {
-        key: fresh.get(key, value) for key, value in values.items()
-    }
-    typed, _ = composed(*warm, *(f"{key}=7" for key in values))
-    assert {OmegaConf.select(typed, key) for key in values} == {7}
+    stated = OmegaConf.merge(STARTS[name], STARTS[name].get("new", {}))
+    stated.pop("new", None)
+    assert OmegaConf.merge(cfg, stated) == cfg
+    keys = [key for key, _ in leaves(OmegaConf.to_container(stated)) if "._" not in key]
+    typed, _ = composed(*warm, *(f"{key}=7" for key in keys))
+    assert {OmegaConf.select(typed, key) for key in keys} == {7}
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if shipped(name)])
+def test_a_shipped_policy_may_say_as_much_as_it_was_taught(name):
+    taught = composed("experiment=warm_start", f"env={name}")[0].agent.sampling.max_reply_tokens
+    assert RECIPES[name].training.get(MAX_REPLY_TOKENS, 49) == taught
 
 
 def test_a_warm_start_of_boxnet_is_small_and_keeps_what_was_typed():
@@ -131,12 +142,18 @@ def test_a_warm_start_of_boxnet_is_small_and_keeps_what_was_typed():
     assert composed("experiment=warm_start", "env=boxnet")[0].train.steps == 300
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_fresh_weights_follow_the_recipe_of_the_shipped_policy(name):
-    assert name in envs.names()
-    cfg, _ = composed("experiment=warm_start", f"env={name}")
-    for key, value in RECIPES[name].settings.items():
-        assert OmegaConf.select(cfg, key) == value, key
+def test_a_name_that_is_a_path_reads_no_file(tmp_path):
+    (tmp_path / "mine.yaml").write_text("train: {steps: 7}")
+    path = os.path.relpath(tmp_path / "mine", CONF / "warm_start")
+    assert composed("experiment=warm_start", f"env.name='{path}'")[0].train.steps == 800
+
+
+def test_without_hydra_the_values_are_the_same():
+    warm = ("experiment=warm_start", "env=jury")
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", overrides=list(warm))
+    settle(cfg, warm)
+    assert cfg == composed(*warm)[0]
 
 
 def test_other_environments_keep_the_common_values_of_a_warm_start():
@@ -175,17 +192,22 @@ def test_a_language_model_has_its_own_teacher(model):
     teacher = cfg.learner.collect.teacher
     assert (teacher.silent_informed, teacher.silent_uninformed) == (0.0, 0.6)
     assert (cfg.learner.collect.others, cfg.optimizer.lr) == (0.8, 1e-4)
+    # Of the environment, and not of fresh weights there.
+    assert (teacher.terse, cfg.train.steps) == (0.4, 1000)
     cfg, _ = composed(*warm, "learner.collect.teacher.silent_uninformed=0.9")
     assert cfg.learner.collect.teacher.silent_uninformed == 0.9
 
 
-@pytest.mark.parametrize("name", [name for name in WARM_STARTS if "env.tasks" in WARM_STARTS[name]])
+@pytest.mark.parametrize(
+    ("name", "tasks"),
+    [(name, tasks) for name in STARTS if (tasks := OmegaConf.select(STARTS[name], "env.tasks"))],
+)
 @pytest.mark.slow
-def test_an_environment_has_as_many_tasks_as_its_warm_start_asks_for(name):
+def test_an_environment_has_as_many_tasks_as_its_warm_start_asks_for(name, tasks):
     cfg, _ = composed("experiment=warm_start", f"env={name}")
     generator = OmegaConf.to_container(cfg.env.generator, resolve=True)
     environment = envs.make(name, free=True, tasks=cfg.env.tasks, generator=generator)
-    assert len(environment.tasks) == WARM_STARTS[name]["env.tasks"]
+    assert len(environment.tasks) == tasks
 
 
 @pytest.mark.parametrize(

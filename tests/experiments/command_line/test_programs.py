@@ -11,6 +11,7 @@ from places import CONF, EXTRAS_CONF, configs
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import programs, tree
 from laconic.experiments.command_line.programs import PROGRAMS, Program, config_folders
+from laconic.experiments.command_line.targets import settle
 
 
 def test_a_package_adds_a_program(register):
@@ -47,6 +48,23 @@ def test_a_package_adds_configurations(register):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", ["learner=mine"])
     assert cfg.learner.credit == "own" and "advantages" in cfg.learner
+
+
+def test_a_package_says_how_a_warm_start_teaches_its_environment(register):
+    files = {
+        "my_conf/__init__.py": "",
+        "my_conf/env/mine.yaml": "defaults: [signal, _self_]\nname: mine\n",
+        "my_conf/warm_start/mine.yaml": (
+            "train: {steps: 5}\nnew: {agent: {model_config: {hidden: 32}}}\n"
+        ),
+    }
+    register(programs.CONFIG_GROUP, "mine", "my_conf", files)
+    overrides = ["experiment=warm_start", "env=mine"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settle(cfg := compose("train", overrides), overrides)
+        settle(plain := compose("train", overrides[1:]), overrides[1:])
+    assert (cfg.train.steps, cfg.agent.model_config.hidden) == (5, 32)
+    assert plain.train.steps == 60
 
 
 def test_a_package_of_configurations_that_is_gone_is_named(register):
