@@ -73,6 +73,7 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         for option in override.partition("=")[2].strip("[]").split(",")
     ]
     preset = set[str]().union(*map(experiment_keys, experiments))
+    classes = set[str]()
     for override in OverridesParser.create().parse_overrides(list(overrides)):
         # `agent=mixed` freezes its solver, and the member chosen for it may have no weights. An
         # experiment sets `engine.start`, and the user chooses `engine=own`.
@@ -80,12 +81,12 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
         is_group = override.package or "." not in override.key_or_group
         if is_group:
             # Who chooses an option chooses its class.
-            typed.add(f"{node}{_TARGET}")
+            classes.add(f"{node}{_TARGET}")
         is_preset = override.package or any(key.startswith(f"{node}.") for key in preset)
         if is_group and is_preset and (note := _drop_foreign_settings(cfg, node, typed)):
             notes.append(note.partition("; kept")[0])
     takes_form = f"env{_TARGET}" in typed and _takes(str(cfg.env._target_), "instructions")
-    return [*notes, *apply_defaults(cfg, typed, experiments, takes_form)]
+    return [*notes, *apply_defaults(cfg, typed | classes, experiments, takes_form)]
 
 
 def typed_keys(overrides: Iterable[str]) -> set[str]:

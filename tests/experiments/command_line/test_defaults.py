@@ -245,3 +245,9 @@ def test_a_warm_start_brings_its_optimizer_unless_another_is_chosen(typed, targe
     chosen = "muon" if "optimizer=muon" in typed else "adamw"
     assert part_name("optimizer", cfg.optimizer, chosen, overrides) == name
     assert composed("env=hops")[0].optimizer._target_ == "torch.optim.AdamW"
+
+
+def test_an_option_of_env_is_no_class_that_the_user_names(model):
+    # `instructions` is set where the node lacks it only for a class that the user named.
+    overrides = ["env=matrix", "~env.instructions", "agent=hf", f"agent.model={model}"]
+    assert "instructions" not in composed(*overrides)[0].env

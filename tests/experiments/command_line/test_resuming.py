@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
@@ -17,6 +18,8 @@ from laconic.learners.commands import repeat_flags
 def no_flags():
     """Forget the flags of a program that ran in this process before."""
     repeat_flags([])
+    # What an earlier test ran in this process is no run.
+    HydraConfig.instance().cfg = None
 
 
 @pytest.fixture
