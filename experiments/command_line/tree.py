@@ -157,7 +157,9 @@ def settings_of_node(node: Mapping[str, Any]) -> Mapping[str, Setting]:
 def _of_make(name: str) -> Mapping[str, Setting]:
     makers: list[Any] = [envs.DialogueEnv, envs.WorldEnv]
     if name in names():
-        makers = envs.makers(find(name))
+        # Making the environment names the package that it lacks.
+        with suppress(ImportError):
+            makers = envs.makers(find(name))
     settings: dict[str, Setting] = {}
     for each in makers:
         settings |= known_settings(f"{each.__module__}.{each.__qualname__}")
