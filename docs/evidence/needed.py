@@ -45,8 +45,14 @@ SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optim
 """What the shipped start takes by itself."""
 WORD = 0.06
 """Price of a word in hops and cups."""
-ROUNDS = (0.5, 0.9, 1.1, 2.0, 3.0)
+ROUNDS = (0.5, 0.9, 1.1, 2.0)
 """Prices of a round, in prices of a word."""
+REMEDIES = {
+    "300 updates": "train.steps=300",
+    "credit of silence": "learner.credit=silence",
+    "16 episodes a group": "train.tasks_per_step=16 train.group_size=16",
+}
+"""What may teach cups which silence is known -> its overrides, at the dearest round."""
 MEMBERS, CUPS = 3, 3
 NAMES, STEPS, HOLDERS = 12, 3, 4
 OTHERS = {
@@ -90,7 +96,12 @@ def runs() -> Iterator[Run]:
             yield Run("others", start, "a word costs 0.06", f"{OTHERS[start]} {usual}", seed)
         for ratio in ROUNDS:
             time = f"env.reward.round_price={round(WORD * ratio, 4)}"
-            yield Run("phases", "cups", f"{ratio} words", f"{OTHERS['cups']} {usual} {time}", seed)
+            settings = f"{OTHERS['cups']} {usual} {time}"
+            yield Run("phases", "cups", f"{ratio} words", settings, seed)
+            if ratio == max(ROUNDS) and seed < 2:
+                for name, change in REMEDIES.items():
+                    named = f"{ratio} words, {name}"
+                    yield Run("remedies", "cups", named, f"{settings} {change}", seed)
 
 
 def collect(root: Path) -> None:
