@@ -18,23 +18,27 @@ if TYPE_CHECKING:
     from laconic.experiments.command_line.programs import Program
     from laconic.experiments.comparing.columns import PlayedEntry
     from laconic.experiments.session.evaluation import AfterEvaluation, EvaluationRun, Findings
+    from laconic.experiments.session.training_run import Callback, TrainingRun
     from laconic.experiments.tracking.loggers import Logger
     from laconic.experiments.tracking.trackers import Tracker
 
 __all__ = [
     "AfterEvaluation",
+    "Callback",
     "EvaluationRun",
     "Findings",
     "Logger",
     "PlayedEntry",
     "Program",
     "Tracker",
+    "TrainingRun",
 ]
 
 _NAMES = {
     "command_line.programs": "Program",
     "comparing.columns": "PlayedEntry",
     "session.evaluation": "AfterEvaluation EvaluationRun Findings",
+    "session.training_run": "Callback TrainingRun",
     "tracking.loggers": "Logger",
     "tracking.trackers": "Tracker",
 }

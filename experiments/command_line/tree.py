@@ -240,11 +240,23 @@ def accept_hidden(
     accepted = {text: text for text in arguments}
     for text, key in typed.items():
         setting = setting_at(values, key, record) if key in hidden or key == "resume" else None
+        if is_open_class(key, record):
+            # Composing for the check has added it.
+            setting, hidden = Setting(), hidden | {key}
         if setting is not None or key in KEPT:
             plus = "++" if key in hidden and not text.startswith("+") else ""
             switch = setting is not None and setting.kind is bool
             accepted[text] = plus + (_plain_switch(text) if switch else text)
     return [accepted[text] for text in arguments]
+
+
+def is_open_class(key: str, record: str | None) -> bool:
+    """Return whether a key names a class where the record of a program takes any by name."""
+    parent, _, last = key.rpartition(".")
+    setting = Setting(Named.of(record)) if record else None
+    for part in parent.split("."):
+        setting = setting and setting.inner(part)
+    return last == "_target_" and setting is not None
 
 
 def _plain_switch(argument: str) -> str:

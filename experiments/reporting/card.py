@@ -37,7 +37,7 @@ METRICS = (
     *("tokens_said", "tokens_read", "tokens_thought", "silence_rate"),
 )
 """Metrics in the metadata."""
-PRIVATE = ("logger", "resume")
+PRIVATE = ("callbacks", "logger", "resume")
 """Settings of a run that a card leaves out."""
 NOT_OF_THE_POLICY = ("agent.model", "agent.optimizer", "agent.lora.base")
 """Settings of the agent that belong to its training."""

@@ -56,6 +56,7 @@ MAY_DIFFER = (
     "learner.decay_updates",
     "learner.collective.guard",
     "logger",
+    "callbacks",
     "sweep_metric",
     "report",
     "env.max_rounds",

@@ -7,17 +7,14 @@ import sys
 import time
 from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING
 
 import torch
 
 from laconic.experiments.session.progress import duration
+from laconic.experiments.session.training_run import TrainingRun
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.episode import Group
 from laconic.learners.rollout.play import play
-
-if TYPE_CHECKING:
-    from laconic.experiments.session.run_state import TrainingRun
 
 LARGE = 50_000_000
 """Parameters from which the time of a run is worth a forecast."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from inspect import isclass
+from inspect import isclass, signature
 from pkgutil import resolve_name
 from typing import Any
 
@@ -21,12 +21,13 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
-from laconic.envs.errors import SettingError, SourceError
+from laconic.envs.errors import SettingError, SourceError, UnknownNameError
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.targets import is_foreign
+from laconic.experiments.command_line.targets import is_foreign, names_taken
 from laconic.experiments.command_line.tree import check_values
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.splits import of_source, own_source
+from laconic.experiments.session.training_run import USERS, Callback
 from laconic.learners.advantages.collective import check_separate, check_voters
 from laconic.learners.advantages.credit import credit
 from laconic.learners.advantages.group import Estimator
@@ -66,6 +67,7 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
     if "learner" in cfg:
         check_learner(cfg, environment)
     check_hooks(cfg)
+    check_callbacks(cfg)
     check_with_torch(cfg)
 
 
@@ -157,6 +159,36 @@ def check_hooks(cfg: DictConfig) -> None:
     for node in (node for group in groups for node in group.values()):
         if _target(node).startswith("laconic.") and isclass(resolve_name(node._target_)):
             instantiate(node, _convert_="all")
+
+
+def check_callbacks(cfg: DictConfig) -> None:
+    """Check that each callback of the user is one and takes its settings; none is built.
+
+    Raises:
+        SettingError: it is no class, or no `Callback`, or lacks a setting.
+        UnknownNameError: it takes no such setting.
+        InstantiationException: the class cannot be imported.
+    """
+    for name, node in (cfg.get("callbacks") or {}).items():
+        key, target = f"{USERS}{name}", _target(node)
+        if not target:
+            raise SettingError(
+                f"{key} must name a class: {key}._target_=my_package.MyCallback; got {node!r}"
+            )
+        # Hydra finds the class, and says which of its parts is missing.
+        made = instantiate(node, _partial_=True, _convert_="all")
+        if not (isclass(made.func) and issubclass(made.func, Callback)):
+            raise SettingError(
+                f"{key}._target_ must name a subclass of laconic.experiments.Callback; got {target}"
+            )
+        known = names_taken(target)
+        for setting in made.keywords:
+            if known is not None and setting not in known:
+                raise UnknownNameError(f"setting in {key}", setting, known)
+        try:
+            signature(made.func).bind(**made.keywords)
+        except TypeError as error:
+            raise SettingError(f"{key}: {target} is {error}") from error
 
 
 def check_with_torch(cfg: DictConfig) -> None:

@@ -24,6 +24,7 @@ from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.setup import Environments, task_keys
 from laconic.experiments.session.splits import tasks_of
+from laconic.experiments.session.training_run import TrainingRun
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode, Graph
 from laconic.learners.interfaces import Policy
@@ -198,6 +199,28 @@ def evaluate(
     processes.main(lambda: record(evaluation, transcripts, findings))
     means = {name: figure.mean for name, figure in findings.figures.items()}
     return {**prefixed({**summarize(episodes), **means}, "eval/"), **findings.metrics}
+
+
+def evaluate_training(run: TrainingRun) -> dict[str, float]:
+    """Evaluate the policies of a training; return the metrics by their full names.
+
+    The evaluation has the environment's own price, whatever the learner charges at its step, so
+    that rewards of all evaluations compare. Before training a time limit may leave tasks out.
+    """
+    evaluation = EvaluationRun(
+        run.cfg,
+        run.evaluation,
+        run.policies,
+        under(run.learner.collector.graph, run.starts),
+        run.folder,
+        step=run.step,
+        processes=run.processes,
+        unshard=not run.engine.keeps_copies,
+    )
+    if run.step == 0 and run.first_evaluation_seconds is not None:
+        evaluation = play_within(evaluation, run.first_evaluation_seconds)
+        run.starts = evaluation.starts
+    return evaluate(evaluation, run.cfg.evaluation.transcripts, run.after_evaluation)
 
 
 def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NOTHING) -> None:

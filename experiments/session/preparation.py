@@ -6,18 +6,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts, make_hooks
-from laconic.experiments.session.rules import Rules, context_of
-from laconic.experiments.session.run_state import TrainingRun
+from laconic.experiments.session.header import header, print_start, unseen
 from laconic.experiments.session.splits import leave_out_shared
 from laconic.experiments.session.stakes import measure
-from laconic.experiments.session.time_limit import TimeLimit
 from laconic.experiments.session.training_layouts import make_training
+from laconic.experiments.session.training_run import TrainingRun
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.prices.schedule import Fixed, PassRate
 from laconic.learners.rollout.collectors.base import Independent
@@ -34,7 +36,33 @@ def common_folder(own: str, processes: Processes) -> str:
     return folder
 
 
-def prepare(
+def prepare(cfg: DictConfig, processes: Processes = SINGLE_PROCESS) -> TrainingRun:
+    """Begin or continue the run folder, say what is trained, and build the run."""
+    setup.set_up_process(cfg.threads)
+    team = setup.make_team(cfg)
+    setup.refuse_scripts(team)
+    folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
+    resumed = processes.main(lambda: _begin(cfg, folder))
+    run = build(cfg, folder, team, processes)
+    run.resumed = resumed
+    processes.main(lambda: print_start(team, run.environments[0]))
+    return run
+
+
+def _begin(cfg: DictConfig, folder: RunFolder) -> bool:
+    """Write the configuration and print the header; return whether the folder holds rows."""
+    hydra = HydraConfig.get()
+    choices, overrides = hydra.runtime.choices, hydra.overrides.task
+    # A run without a row has nothing to resume.
+    resume = cfg.resume and folder.metrics.exists()
+    resumed = folder.start(cfg, resume, names=part_names(cfg, choices, overrides))
+    lines = header(cfg, choices, folder.path, overrides)
+    for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
+        say(line)
+    return resumed
+
+
+def build(
     cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = SINGLE_PROCESS
 ) -> TrainingRun:
     """Build environments, policies and learner."""
@@ -64,13 +92,11 @@ def prepare(
         starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
         learner=learner,
-        rules=Rules(context_of(cfg)),
         folder=folder,
         processes=processes,
         engine=engine,
         after_evaluation=[measure, *make_hooks(cfg.evaluation.get("after"))],
         price=setup.price_of(environments[0]),
-        limit=TimeLimit(cfg.train.minutes),
     )
     run.warnings += warnings
     check_price(run)

@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from laconic.envs.checks import Count, Positive, Whole, Word
@@ -73,6 +73,8 @@ class TrainProgram(Program):
     sweep_metric: Word | Sequence[Word]
     report: bool = True
     """Whether a finished run writes its report."""
+    callbacks: Mapping[str, Any] = field(default_factory=dict)
+    """Callbacks of your own, by name: nodes whose `_target_` is a class (docs/packages.md)."""
 
 
 @dataclass(frozen=True)

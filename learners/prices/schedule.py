@@ -8,12 +8,15 @@ rewards, episodes or policies.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Annotated, Any
 
 from laconic.envs.checks import Bound, Positive, check_fields
+from laconic.envs.errors import SettingError
 
 
 class Price(ABC):
@@ -38,6 +41,21 @@ class Price(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
         """Continue from a state of `state_dict`."""
+
+
+def checked_share(price: Price, step: int) -> float:
+    """Return the part of the environment's price that an update charges, counted from 1.
+
+    Raises:
+        SettingError: the schedule returns something other than a finite number of at least 0.
+    """
+    share: Any = price.share(step - 1)
+    if isinstance(share, Real) and 0 <= float(share) < math.inf:
+        return float(share)
+    raise SettingError(
+        f"learner.price ({type(price).__name__}) must return a finite number of at least 0 as the"
+        f" share that step {step} charges; got {share!r}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from functools import partial
 import pytest
 
 from laconic.experiments import train
+from laconic.experiments.callbacks import chosen
+from laconic.experiments.callbacks.time_limit import TimeLimit
 from laconic.experiments.command_line import clock
-from laconic.experiments.session import preparation
-from laconic.experiments.session.time_limit import TimeLimit
 
 SECONDS_PER_ROW = 50.0
 
@@ -29,7 +29,7 @@ def timed(run, small, tmp_path, monkeypatch):
         return SECONDS_PER_ROW * (len(path.read_text().splitlines()) if path.exists() else 0)
 
     limited = partial(TimeLimit, elapsed=elapsed, slowdown=lambda: 1.0)
-    monkeypatch.setattr(preparation, "TimeLimit", limited)
+    monkeypatch.setattr(chosen, "TimeLimit", limited)
     return lambda *settings: run("train", *small, f"hydra.run.dir={folder}", *settings)
 
 

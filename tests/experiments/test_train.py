@@ -18,7 +18,8 @@ from laconic.envs.errors import SettingError
 from laconic.experiments import doctor
 from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.session.setup import draw_starts
-from laconic.experiments.train import main, price_share
+from laconic.experiments.train import main
+from laconic.learners.prices.schedule import checked_share
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +140,15 @@ def test_a_rising_price_is_asked_in_training_and_the_whole_one_in_every_evaluati
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [-1, math.nan, math.inf, None, "0.3", torch.tensor(0.5)])
 def test_a_schedule_that_returns_no_share_is_named(share):
-    def run(value):
-        return SimpleNamespace(
-            learner=SimpleNamespace(price=SimpleNamespace(share=lambda _: value))
-        )
+    def price(value):
+        return SimpleNamespace(share=lambda _: value)
 
     with pytest.raises(
         SettingError, match=r"learner\.price \(SimpleNamespace\) must return .* 3 ch"
     ):
-        price_share(run(share), 3)
+        checked_share(price(share), 3)
     for taken in (0, 0.25, np.float32(0.25), 4.0):
-        assert price_share(run(taken), 3) == float(taken)
+        assert checked_share(price(taken), 3) == float(taken)
 
 
 def test_a_rising_price_continues_in_a_resumed_run(run, small, dearer, tmp_path, rows):

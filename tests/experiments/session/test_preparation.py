@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_module
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.checks import check_train as check
-from laconic.experiments.session.preparation import check_price, common_folder, prepare
+from laconic.experiments.session.preparation import build, check_price, common_folder
 from laconic.experiments.session.setup import make_team
 from laconic.learners.algorithms.base import as_learner
 from laconic.learners.distributed.processes import SINGLE_PROCESS
@@ -42,7 +42,7 @@ def test_a_step_is_played_in_one_pass(learner, episodes, policy_folder, tmp_path
         f"learner={learner}", f"agent.model={policy_folder}", "train.tasks_per_step=2",
         "train.group_size=4", "evaluation.tasks=2", "env.tasks=20",
     )  # fmt: skip
-    run = prepare(cfg, RunFolder(tmp_path), make_team(cfg))
+    run = build(cfg, RunFolder(tmp_path), make_team(cfg))
     assert len(run.environments) == episodes == len({id(env) for env in run.environments})
     calls, policy = [], run.policies["solver_0"]
     plain = policy.reply

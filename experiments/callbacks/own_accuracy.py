@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from laconic.experiments.session.run_state import TrainingRun
+from laconic.experiments.session.training_run import Callback, Row, TrainingRun
 from laconic.learners.rollout.play import play
 
 EVERY = 25
@@ -21,7 +21,7 @@ NAME = "train/own_accuracy"
 """Metric of the policy's own accuracy."""
 
 
-class OwnAccuracy:
+class OwnAccuracy(Callback):
     """Measures the accuracy of a policy that imitates a teacher."""
 
     def __init__(self) -> None:
@@ -30,15 +30,24 @@ class OwnAccuracy:
         self._spent = 0.0
         self._cost: float | None = None
 
-    def observe(self, row: Mapping[str, float], episodes: int) -> None:
-        """Add the time of a step, and estimate the cost of a measurement from an evaluation.
+    def on_step(self, run: TrainingRun, row: Row) -> None:
+        """Add the accuracy to the row, if it is due."""
+        self.observe(row)
+        # Processes differ in their times.
+        if run.processes.main(lambda: self.is_due(run.step)):
+            row |= self.measure(run)
 
-        Args:
-            row: metrics of the step.
-            episodes: number of episodes of its evaluation; 0 without one.
-        """
+    def on_evaluation(self, run: TrainingRun, row: Row) -> None:
+        """Estimate the cost of a measurement."""
+        self.estimate(row, len(run.starts))
+
+    def observe(self, row: Mapping[str, float]) -> None:
+        """Add the time of a step."""
         self._steps += row.get("time/rollout", 0.0) + row.get("time/update", 0.0)
-        if "time/evaluation" in row and episodes:
+
+    def estimate(self, row: Mapping[str, float], episodes: int) -> None:
+        """Estimate the cost of a measurement from an evaluation of this number of episodes."""
+        if episodes:
             self._cost = row["time/evaluation"] * min(TASKS / episodes, 1.0)
 
     def is_due(self, step: int) -> bool:
@@ -64,11 +73,3 @@ class OwnAccuracy:
         self._cost = time.perf_counter() - began
         self._spent += self._cost
         return {NAME: sum(bool(episode.solved) for episode in episodes) / len(episodes)}
-
-
-def of_policy(row: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics for the progress line of an imitation: loss and the policy's accuracy."""
-    metrics = {name: row[name] for name in ("learner/loss", NAME) if name in row}
-    if "eval/accuracy" in row:
-        metrics[NAME] = row["eval/accuracy"]
-    return metrics

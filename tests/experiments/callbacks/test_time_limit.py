@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from laconic.experiments.session.time_limit import TimeLimit, seconds_of
+from laconic.experiments.callbacks.time_limit import TimeLimit, seconds_of
 
 
 @pytest.fixture

@@ -14,12 +14,15 @@ since then, because longer messages slow down both.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from laconic.experiments.command_line import clock
+from laconic.experiments.session.training_run import Callback, Row, TrainingRun
 
+MINUTES = "train.minutes"
+"""Config key of the limit."""
 REPORT_SECONDS = 4.0
 """Processor time for saving the policies, drawing the report and ending the program, seconds."""
 MAX_SLOWDOWN = 8.0
@@ -30,7 +33,7 @@ EVALUATION_SHARE = 0.1
 
 
 @dataclass
-class TimeLimit:
+class TimeLimit(Callback):
     """Time that a training may take, and the measured durations of its parts."""
 
     minutes: float | None = None
@@ -50,6 +53,36 @@ class TimeLimit:
     def evaluation_seconds(self) -> float | None:
         """Time for the evaluation before training, seconds; None without a limit."""
         return None if self.minutes is None else 60 * self.minutes * EVALUATION_SHARE
+
+    def on_resume(self, run: TrainingRun, state: Mapping[str, Any], rows: Sequence[Row]) -> None:
+        """Count the earlier steps, and stop if they have left no time."""
+        self.spent = seconds_of(rows)
+        for row in rows:
+            self.observe(row)
+        if rows and run.can_evaluate:
+            self._obey(run)
+
+    def on_start(self, run: TrainingRun) -> None:
+        """Let the run know the time that is left."""
+        run.seconds_left, run.first_evaluation_seconds = self.left, self.evaluation_seconds
+
+    def on_step(self, run: TrainingRun, row: Row) -> None:
+        """Make this step the last one if the time leaves none for another update."""
+        self.observe(row)
+        self._obey(run)
+
+    def on_evaluation(self, run: TrainingRun, row: Row) -> None:
+        """Take in how long an evaluation takes; that before training may be the last one."""
+        self.observe(row)
+        if run.step == 0:
+            self._obey(run)
+
+    def _obey(self, run: TrainingRun) -> None:
+        every = run.cfg.train.evaluate_every
+        evaluations = 2 if run.step and every and run.step % every == 0 else 1
+        if self.minutes is not None and self.is_up(evaluations):
+            updates = run.earliest_end
+            run.stop(f"{MINUTES}={self.minutes:g} is up after {updates} updates", MINUTES)
 
     def observe(self, row: Mapping[str, float]) -> None:
         """Take in the durations of a step, in the order of the steps."""

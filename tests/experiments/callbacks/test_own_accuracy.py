@@ -6,18 +6,17 @@ import json
 
 import pytest
 
-from laconic.experiments.session import own_accuracy
-from laconic.experiments.session.own_accuracy import NAME, OwnAccuracy, of_policy
+from laconic.experiments.callbacks import own_accuracy
+from laconic.experiments.callbacks.display import of_policy
+from laconic.experiments.callbacks.own_accuracy import NAME, OwnAccuracy
 
 
 def measured(seconds_of_an_evaluation, seconds_of_a_step, steps=100):
     """Return the steps after which it is due, where each measurement costs what was foreseen."""
     own, due = OwnAccuracy(), []
-    own.observe({"time/evaluation": seconds_of_an_evaluation}, episodes=100)
+    own.estimate({"time/evaluation": seconds_of_an_evaluation}, episodes=100)
     for step in range(1, steps + 1):
-        own.observe(
-            {"time/rollout": seconds_of_a_step / 2, "time/update": seconds_of_a_step / 2}, 0
-        )
+        own.observe({"time/rollout": seconds_of_a_step / 2, "time/update": seconds_of_a_step / 2})
         if own.is_due(step):
             due.append(step)
             own._spent += own._cost
@@ -41,7 +40,7 @@ def test_it_is_measured_every_25_steps_in_at_most_a_twentieth_of_the_time(evalua
 
 def test_without_an_evaluation_the_first_measurement_determines_the_cost():
     own = OwnAccuracy()
-    own.observe({"time/rollout": 0.1}, 0)
+    own.observe({"time/rollout": 0.1})
     assert own.is_due(25) and not own.is_due(24) and not own.is_due(0)
 
 

@@ -1,0 +1,51 @@
+"""The callbacks of a training: those of this package, and those that `callbacks` adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hydra.utils import instantiate
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.callbacks.display import PriceSentence, ProgressLine
+from laconic.experiments.callbacks.own_accuracy import OwnAccuracy
+from laconic.experiments.callbacks.records import Card, GroupLog, Report, Status, Trackers
+from laconic.experiments.callbacks.time_limit import TimeLimit
+from laconic.experiments.callbacks.warnings import Divergence, Warnings
+from laconic.experiments.session.training_run import USERS, Callback, TrainingRun
+
+
+def make_callbacks(run: TrainingRun) -> dict[str, Callback]:
+    """Build the callbacks of a run, in the order in which they are called.
+
+    Raises:
+        SettingError: a node of `callbacks` makes another object.
+    """
+    cfg = run.cfg
+    return {
+        "group_log": GroupLog(),
+        **({"own_accuracy": OwnAccuracy()} if run.imitates else {}),
+        "time_limit": TimeLimit(cfg.train.minutes),
+        # What follows shows and writes: first the warnings of a step, then its line.
+        "trackers": Trackers(cfg.logger if run.processes.is_main else None),
+        "warnings": Warnings(cfg),
+        "price_sentence": PriceSentence(),
+        "progress": ProgressLine(),
+        "divergence": Divergence(),
+        # The report reads the status, which has the warnings of the trackers' end.
+        "status": Status(),
+        "report": Report(),
+        "card": Card(),
+        **dict(_of_users(run)),
+    }
+
+
+def _of_users(run: TrainingRun) -> Iterator[tuple[str, Callback]]:
+    for name, node in (run.cfg.get("callbacks") or {}).items():
+        callback = instantiate(node, _convert_="all")
+        if not isinstance(callback, Callback):
+            raise SettingError(
+                f"{USERS}{name} must make a laconic.experiments.Callback; {node._target_} made"
+                f" {callback!r}"
+            )
+        yield f"{USERS}{name}", callback
