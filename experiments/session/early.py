@@ -9,7 +9,7 @@ remembers nothing, is.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import isclass, signature
 from pkgutil import resolve_name
@@ -169,9 +169,15 @@ def check_callbacks(cfg: DictConfig) -> None:
         UnknownNameError: it takes no such setting.
         InstantiationException: the class cannot be imported.
     """
-    for name, node in (cfg.get("callbacks") or {}).items():
+    nodes = cfg.get("callbacks") or {}
+    if not isinstance(nodes, Mapping):
+        raise SettingError(
+            f"callbacks must hold nodes by name, as in callbacks.<name>._target_=<class>;"
+            f" got {nodes!r}"
+        )
+    for name, node in nodes.items():
         key, target = f"{USERS}{name}", _target(node)
-        if not target:
+        if not isinstance(node, Mapping) or "_target_" not in node:
             raise SettingError(
                 f"{key} must name a class: {key}._target_=my_package.MyCallback; got {node!r}"
             )

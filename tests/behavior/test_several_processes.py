@@ -229,6 +229,16 @@ def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
     assert "resume with" in first.out and second.out == ""
 
 
+def test_all_processes_end_if_a_callback_stops_one(start, arguments, outside, tmp_path, rows):
+    folder = tmp_path / "run"
+    target = "callbacks.enough._target_=one_stops.OneStops"
+    finished(start(2, *arguments, target, folders=(folder,) * 2, path=[str(outside)]))
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["ended_by"]) == ("finished", "callbacks.enough")
+    metrics = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in metrics] == [0, 1] and "eval/score" in metrics[1]
+
+
 def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, arguments, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()

@@ -179,8 +179,8 @@ def my_package(
 ) -> Iterator[Path]:
     """Write the packages of the tutorials to a folder on the path, and return it."""
     folder = tmp_path_factory.mktemp("outside")
-    for page in ("own_environment.md", "own_algorithm.md", "own_benchmark.md", "games.md"):
-        for block in code_blocks(ROOT / "docs" / page):
+    for page in ("own_environment", "own_algorithm", "own_benchmark", "games", "packages"):
+        for block in code_blocks(ROOT / "docs" / f"{page}.md"):
             if block.file:
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                 # Two pages add imports to one `__init__.py`.
