@@ -81,6 +81,7 @@ def train(run: TrainingRun) -> None:
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = take_step(run)
             processes.main(partial(run.folder.append_metrics, {"step": run.step, **row}))
+            run.written = run.step
             if run.step == 0:
                 sweep_result.check(run.cfg.sweep_metric, row)
             run.call("on_log", row)

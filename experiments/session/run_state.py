@@ -91,7 +91,7 @@ def restore(run: TrainingRun) -> None:
             )
         run.learner.load_state_dict(state["learner"])
         run.warnings = [str(without_controls(warning)) for warning in state["warnings"]]
-        run.step = step
+        run.step = run.written = step
     _restore_callbacks(run, state, newest)
 
 
@@ -165,8 +165,9 @@ def write_status(run: TrainingRun) -> None:
     """Replace `status.json`, from the main process only."""
     if run.processes.is_main:
         early = run.state == "finished" and run.step < run.cfg.train.steps
-        # Before the first evaluation, as after it, no update is done.
-        step = max(run.step, 0)
+        # Before the first evaluation, as after it, no update is done. An update whose evaluation
+        # was cut off is made again.
+        step = max(run.written, 0)
         ended_by = run.ended_by if early else ""
         run.folder.write_status(run.state, step, run.warnings, run.processes.count, ended_by)
 

@@ -110,6 +110,8 @@ class TrainingRun:
 
     step: int = -1
     """Number of learner updates done; -1 before the first evaluation."""
+    written: int = -1
+    """Last step with a row; behind `step` between an update and the end of its evaluation."""
     resumed: bool = False
     """True if the folder held rows that this run continues."""
     groups: Sequence[Group] = ()

@@ -292,6 +292,7 @@ def together(processes: Processes) -> Callable[..., list[Process]]:
         folders: Sequence[Path],
         second: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
+        path: Sequence[str] = (),
     ) -> list[Process]:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -304,6 +305,7 @@ def together(processes: Processes) -> Callable[..., list[Process]]:
                 *arguments,
                 f"hydra.run.dir={folders[rank]}",
                 environment={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                path=path,
                 **(second or {} if rank == 1 else {}),
             )
             for rank in range(count)
