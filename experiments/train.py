@@ -12,7 +12,6 @@ all; the main one writes. The loop knows no benchmark.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
 
 from omegaconf import DictConfig
@@ -31,10 +30,10 @@ from laconic.experiments.session.training_run import Row, TrainingRun
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
 from laconic.learners.engines.async_rollouts import AsyncRollouts, drop_stale_groups
+from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.metrics import describe_replies, prefixed, summarize
 from laconic.learners.prices.schedule import checked_share
-from laconic.learners.rollout.play import Start
 
 
 @program("train", several=True)
@@ -80,10 +79,7 @@ def train(run: TrainingRun) -> None:
         # All processes stop after the same step, whichever of them got the signal.
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = take_step(run)
-            processes.main(partial(run.folder.append_metrics, {"step": run.step, **row}))
-            run.written = run.step
-            if run.step == 0:
-                sweep_result.check(run.cfg.sweep_metric, row)
+            run_state.write_row(run, row)
             run.call("on_log", row)
             if run_state.is_checkpoint_due(run):
                 run_state.save(run)
@@ -148,7 +144,7 @@ def collect(run: TrainingRun, step: int) -> tuple[float | None, list[Group]]:
     A signal may cut this off. The run then saves a checkpoint of the step before.
     """
     collector = run.learner.collector
-    before = collector.state_dict()
+    before = collector.state_dict() if run.collector_has_state else {}
     try:
         sync(run)
         with run.cuttable():
@@ -169,7 +165,9 @@ def sync(run: TrainingRun) -> None:
     """Give the engine the present weights; first wait for rollouts that would mix two versions."""
     if run.ahead is not None and run.engine.sync_overwrites:
         run.ahead.settle()
-    run.engine.sync()
+    # The engine of this class samples with the trained weights themselves.
+    if type(run.engine) is not Engine:
+        run.engine.sync()
 
 
 def play_groups(run: TrainingRun, step: int) -> tuple[float | None, list[Group]]:
@@ -178,20 +176,19 @@ def play_groups(run: TrainingRun, step: int) -> tuple[float | None, list[Group]]
     if run.ahead is not None:
         # Each rollout under way has environments of its own.
         rollouts = run.engine.max_staleness + 1
-        size = len(environments) // rollouts
-        environments = environments[size * (step % rollouts) :][:size]
+        environments = environments[step % rollouts :: rollouts]
     share, keys = checked_share(run.learner.price, step), setup.task_keys(environments[0])
     starts = setup.draw_starts(keys, settings.tasks_per_step, run.cfg.seed, step, share)
     seed = setup.sampling_seed(run.cfg.seed, step, processes.rank)
-
-    def play(own: Sequence[Start]) -> list[Group]:
-        collector = run.learner.collector
-        return collector(environments, run.policies, own, settings.group_size, seed=seed)
-
-    if run.ahead is not None:
-        groups = play(processes.local_shard(starts))
+    play, size = partial(run.collect, environments, run.policies), settings.group_size
+    if processes.count == 1:
+        groups = play(starts, size, seed=seed)
+    elif run.ahead is not None:
+        groups = play(processes.local_shard(starts), size, seed=seed)
     else:
-        groups = processes.map_sharded(starts, play, unshard=not run.engine.keeps_copies)
+        groups = processes.map_sharded(
+            starts, lambda own: play(own, size, seed=seed), unshard=not run.engine.keeps_copies
+        )
     return None if run.price is None else share * run.price, groups
 
 

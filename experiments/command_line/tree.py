@@ -34,7 +34,7 @@ from laconic import envs
 from laconic.envs.checks import alternatives, check
 from laconic.envs.registry import find, names
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.schema import Named, Setting, known_settings
+from laconic.experiments.command_line.schema import Named, Setting, known_settings, settings_of
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the configs, in a clone and when installed."""
@@ -240,8 +240,8 @@ def accept_hidden(
     accepted = {text: text for text in arguments}
     for text, key in typed.items():
         setting = setting_at(values, key, record) if key in hidden or key == "resume" else None
-        if is_open_class(key, record):
-            # Composing for the check has added it.
+        if is_open(values, key, record):
+            # Composing with the class has made it a key.
             setting, hidden = Setting(), hidden | {key}
         if setting is not None or key in KEPT:
             plus = "++" if key in hidden and not text.startswith("+") else ""
@@ -250,13 +250,23 @@ def accept_hidden(
     return [accepted[text] for text in arguments]
 
 
-def is_open_class(key: str, record: str | None) -> bool:
-    """Return whether a key names a class where the record of a program takes any by name."""
+def is_open(cfg: Mapping[str, Any], key: str, record: str | None) -> bool:
+    """Return whether a key names a class where a program takes any, or a setting of an unknown one.
+
+    Args:
+        cfg: plain composed configuration.
+        key: the key.
+        record: record of the program, in which a mapping of nodes stands for such a place.
+    """
     parent, _, last = key.rpartition(".")
     setting = Setting(Named.of(record)) if record else None
+    node: Any = cfg
     for part in parent.split("."):
         setting = setting and setting.inner(part)
-    return last == "_target_" and setting is not None
+        node = node.get(part) if isinstance(node, Mapping) else None
+    if setting is None or not isinstance(node, Mapping) or "_target_" not in node:
+        return False
+    return last == "_target_" or settings_of(str(node["_target_"])) is None
 
 
 def _plain_switch(argument: str) -> str:

@@ -18,7 +18,8 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.card import places
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import without_controls
-from laconic.experiments.session.training_run import USERS, TrainingRun
+from laconic.experiments.session import sweep_result
+from laconic.experiments.session.training_run import USERS, Row, TrainingRun
 from laconic.learners import checkpoint
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
@@ -159,6 +160,18 @@ def _newest(folder: Path) -> Path | None:
 def guard_stops(run: TrainingRun) -> bool:
     """Return whether the guard ends the run, and does not only warn."""
     return bool(OmegaConf.select(run.cfg, GUARD) == "stop")
+
+
+def write_row(run: TrainingRun, row: Row) -> None:
+    """Write the row of a step; the first one has the metrics that a sweep asks for.
+
+    Raises:
+        UnknownNameError: it lacks one.
+    """
+    run.processes.main(partial(run.folder.append_metrics, {"step": run.step, **row}))
+    run.written = run.step
+    if run.step == 0:
+        sweep_result.check(run.cfg.sweep_metric, row)
 
 
 def write_status(run: TrainingRun) -> None:

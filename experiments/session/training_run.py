@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from laconic.learners.engines.base import Engine
     from laconic.learners.episode import Group
     from laconic.learners.interfaces import Policy
+    from laconic.learners.rollout.collectors.base import PlaysGroups
     from laconic.learners.rollout.play import Start
 
 Row = dict[str, float]
@@ -148,8 +149,15 @@ class TrainingRun:
     _started: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        """Take the number of updates from the configuration."""
+        """Look up once how many updates there are, and how the groups of a step are played."""
+        from laconic.learners.rollout.collectors.base import Independent
+
         self.total = int(self.cfg.train.steps)
+        collector = self.learner.collector
+        self.collect: PlaysGroups = (
+            collector.play if isinstance(collector, Independent) else collector
+        )
+        self.collector_has_state = hasattr(self.collect, "state_dict")
 
     @property
     def imitates(self) -> bool:

@@ -24,7 +24,7 @@ OWN = {
     # Settings of classes that a page adds.
     *("env.base_url", "env.expert", "env.expert._target_", "env.expert.base_url", "env.price"),
     *("env.expert.model", "env.game", "env.players", "engine.top_k", "learner.margin"),
-    "learner.objective.cap",
+    *("learner.objective.cap", "callbacks.patience._target_", "callbacks.patience.evaluations"),
     *(f"env.topology.{name}" for name in ("kind", "similarity", "embed")),
     *(
         "evaluation.after.longest._target_",
@@ -32,6 +32,7 @@ OWN = {
         "agent.sampling.extra_body.chat_template_kwargs.enable_thinking",
     ),
     # Attributes of objects in Python.
+    *("run.error", "run.groups", "run.processes.is_main"),
     *("env.act_tokens", "env.layout.parts", "env.metadata", "env.outcome", "env.render_mode"),
     # Of a collector that no yaml names.
     "learner.collect.samples",
