@@ -128,7 +128,7 @@ def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path)
     run.can_evaluate = not rows or "time/evaluation" in rows[-1]
     # A time limit measures again. The guard and a callback of the user have decided for good:
     # `warn`, or a command without the callback, continues the run.
-    by = state.get("ended_by", "")
+    by = str(state.get("ended_by") or "")
     if by in run.callbacks or (by == GUARD and guard_stops(run)):
         run.stop(str(without_controls(state.get("end") or f"{by} ended the run")), by)
     for name, callback in run.callbacks.items():

@@ -119,7 +119,8 @@ def change(**values):
         pytest.param(change(learner=3), "has another form than this run", marks=AGAIN),
         pytest.param(change(learner={}), "has another form than this run", marks=AGAIN),
         (change(learner={"policies": {"solver_0": {}}}), "has another form than this run"),
-        (change(rules=None), "has another form than this run"),
+        (change(callbacks=None), "has another form than this run"),
+        (change(callbacks={"warnings": 3}), "has another form than this run"),
         (change(warnings=5), "has another form than this run"),
     ],
 )
