@@ -182,7 +182,7 @@ def check_callbacks(cfg: DictConfig) -> None:
                 f"{key} must name a class: {key}._target_=my_package.MyCallback; got {node!r}"
             )
         # Hydra finds the class, and says which of its parts is missing.
-        made = instantiate(node, _partial_=True, _convert_="all")
+        made = instantiate(node, _partial_=True, _recursive_=False, _convert_="all")
         if not (isclass(made.func) and issubclass(made.func, Callback)):
             raise SettingError(
                 f"{key}._target_ must name a subclass of laconic.experiments.Callback; got {target}"
@@ -192,7 +192,7 @@ def check_callbacks(cfg: DictConfig) -> None:
             if known is not None and setting not in known:
                 raise UnknownNameError(f"setting in {key}", setting, known)
         try:
-            signature(made.func).bind(**made.keywords)
+            signature(made.func).bind(*made.args, **made.keywords)
         except TypeError as error:
             raise SettingError(f"{key}: {target} is {error}") from error
 
