@@ -40,10 +40,13 @@ class ProgressLine(Callback):
 
     def on_log(self, run: TrainingRun, row: Row) -> None:
         """Show the step."""
-        if run.step == run.total < run.cfg.train.steps:
-            self._display.total_steps = run.total
-            run.note(run.end)
+        self._display.total_steps = run.total
         self._display.update(run.step, of_policy(row) if run.imitates else row)
+
+    def on_end(self, run: TrainingRun) -> None:
+        """Say why the run ended early: a later callback may stop it, or it was over at once."""
+        if run.state == "finished" and run.step < run.cfg.train.steps:
+            run.note(run.end)
 
 
 def of_policy(row: Mapping[str, float]) -> dict[str, float]:
