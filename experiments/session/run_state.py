@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,10 @@ def save(run: TrainingRun) -> None:
 
 def state_of(run: TrainingRun) -> dict[str, Any]:
     """Return the state that a checkpoint keeps."""
-    states = {name: callback.state_dict() for name, callback in run.callbacks.items()}
+    states = dict[str, dict[str, Any]]()
+    for name, callback in run.callbacks.items():
+        with run.calling(name, "state_dict"):
+            states[name] = dict(callback.state_dict())
     return {
         "step": run.step,
         "learner": run.learner.state_dict(),
@@ -132,11 +135,11 @@ def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path)
     if by in run.callbacks or (by == GUARD and guard_stops(run)):
         run.stop(str(without_controls(state.get("end") or f"{by} ended the run")), by)
     for name, callback in run.callbacks.items():
+        with checkpoint.restoring(newest):
+            kept = dict(state.get("callbacks", {}).get(name, state.get(FORMER.get(name, ""), {})))
         # What a callback of the user makes of its state is no damage of the checkpoint.
         own = not name.startswith(USERS)
-        with checkpoint.restoring(newest) if own else nullcontext():
-            former = state.get(FORMER.get(name, ""), {})
-            kept = state.get("callbacks", {}).get(name, former)
+        with checkpoint.restoring(newest) if own else run.calling(name, "on_resume"):
             callback.on_resume(run, kept, rows)
     run.agree()
 

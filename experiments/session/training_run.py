@@ -9,13 +9,15 @@ checked before anything heavy is loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
+from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import say
 
 if TYPE_CHECKING:
@@ -194,16 +196,35 @@ class TrainingRun:
 
     def call(self, method: str, *arguments: Any) -> None:
         """Call a method of all callbacks in their order, with the run and these arguments."""
+        row = arguments[0] if arguments else {}
         for name, callback in self.callbacks.items():
-            self._called = name
-            try:
+            before = dict(row)
+            with self.calling(name, method):
                 getattr(callback, method)(self, *arguments)
-            except Exception as error:
-                self._explain(error, method)
-                raise
+            for key, value in row.items():
+                if key not in before or value is not before[key]:
+                    _check_metric(key, value, f"{name}.{method}")
             if method == "on_start":
                 self._started.append(name)
         self.agree()
+
+    @contextmanager
+    def calling(self, name: str, method: str) -> Iterator[None]:
+        """Know which callback is called, and name it in the traceback if it is a user's."""
+        # A warning of the disk asks all callbacks for their states.
+        before, self._called = self._called, name
+        try:
+            yield
+        # The other processes leave by SystemExit where the main one fails.
+        except (Exception, SystemExit) as error:
+            if name.startswith(USERS):
+                error.add_note(
+                    f"{name}.{method} raised this at step {self.step}; the rows and checkpoints in"
+                    f" {str(self.folder.path)!r} stay, and resume=true continues from the last one"
+                )
+            raise
+        finally:
+            self._called = before
 
     def agree(self) -> None:
         """End the run in all processes if it ends in one."""
@@ -220,12 +241,10 @@ class TrainingRun:
         """
         failures: list[BaseException] = []
         for name in self._started:
-            self._called = name
             try:
-                self.callbacks[name].on_end(self)
-            # The other processes leave by SystemExit where the main one fails.
+                with self.calling(name, "on_end"):
+                    self.callbacks[name].on_end(self)
             except (Exception, SystemExit) as error:
-                self._explain(error, "on_end")
                 failures.append(error)
         self._started.clear()
         if self.error is not None:
@@ -234,10 +253,15 @@ class TrainingRun:
         elif failures:
             raise failures[0]
 
-    def _explain(self, error: BaseException, method: str) -> None:
-        """Say in the traceback of a user's callback where it was called, and what is left."""
-        if self._called.startswith(USERS):
-            error.add_note(
-                f"{self._called}.{method} raised this at step {self.step}; the rows and checkpoints"
-                f" in {str(self.folder.path)!r} stay, and resume=true continues from the last one"
-            )
+
+def _check_metric(name: Any, value: Any, method: str) -> None:
+    """Refuse what a method has put into a row, unless a name has a number.
+
+    Raises:
+        SettingError: the name is no text or that of the step, or the value is no number.
+    """
+    if not isinstance(name, str) or name == "step" or not isinstance(value, Real):
+        raise SettingError(
+            f"{method} must leave row['step'] and add numbers, as in row['mine/name'] = 1.0; got"
+            f" row[{name!r}] = {value!r} (a tensor becomes a number by .item())"
+        )

@@ -206,6 +206,76 @@ def test_one_that_fails_ends_the_run_and_nothing_that_was_written_is_lost(
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
+class Forgets(Callback):
+    """Lacks the return of its state."""
+
+    def state_dict(self):
+        self.seen = 3
+
+
+def test_one_that_fails_around_a_checkpoint_is_named(run, small, tmp_path):
+    command = [*small, "train.steps=1", f"hydra.run.dir={tmp_path}/run"]
+    with pytest.raises(TypeError) as raised:
+        run("train", *command, f"callbacks.f._target_={__name__}.Forgets")
+    assert raised.value.__notes__[0].startswith("callbacks.f.state_dict raised this at step 1")
+    assert run("train", *command, "resume=true").code == 0
+    broken = [f"callbacks.b._target_={__name__}.Broken", "callbacks.b.method=on_resume"]
+    with pytest.raises(RuntimeError, match="out of paper") as raised:
+        run("train", *command, *broken, "callbacks.b.at=1", "resume=true")
+    assert raised.value.__notes__[0].startswith("callbacks.b.on_resume raised this at step 1")
+
+
+class Junk(Callback):
+    """Puts a value of the command line into the row."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def on_evaluation(self, run, row):
+        row[self.name] = self.value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("step", 9), ("mine/x", "text"), ("mine/x", "[1]"), ("7", 1.0)]
+)
+def test_a_row_takes_numbers_by_name_and_keeps_its_step(run, small, tmp_path, name, value):
+    junk = [f"callbacks.j._target_={__name__}.Junk", f"callbacks.j.name={name}"]
+    outcome = run("train", *small, *junk, f"callbacks.j.value={value}", f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 1 and "callbacks.j.on_evaluation" in outcome.err, outcome.err
+    assert not (tmp_path / "metrics.jsonl").exists()
+
+
+class Part:
+    """Counts how often it is built."""
+
+    made = 0
+
+    def __init__(self):
+        type(self).made += 1
+
+
+class Stops(Callback):
+    """Ends a run in a method."""
+
+    def __init__(self, method, part=None):
+        setattr(self, method, lambda run, *arguments: run.stop("enough"))
+
+
+def test_a_stop_counts_and_is_told_wherever_it_is_called(run, every, tmp_path, monkeypatch):
+    monkeypatch.setattr(Part, "made", 0)
+    stops, folder = f"callbacks.s._target_={__name__}.Stops", tmp_path / "run"
+    part = f"+callbacks.s.part._target_={__name__}.Part"
+    command = [*every, f"hydra.run.dir={folder}"]
+    ended = run("train", *command, stops, "callbacks.s.method=on_log", part)
+    assert ended.code == 0 and Part.made == 1
+    assert ended.out.count("callbacks.s ended the run after 0 updates: enough") == 1
+    assert ended_by(folder) == "callbacks.s"
+    assert run("train", *command, "train.steps=1", "resume=true").code == 0
+    resumed = run("train", *command, stops, "callbacks.s.method=on_resume", "resume=true")
+    assert resumed.out.count("callbacks.s ended the run after 1 updates: enough") == 1
+    assert ended_by(folder) == "callbacks.s"
+
+
 def test_one_that_fails_at_the_end_keeps_no_other_from_ending(run, small, tmp_path, monkeypatch):
     monkeypatch.setattr(Broken, "ends", [])
     broken = f"callbacks.b._target_={__name__}.Broken"
