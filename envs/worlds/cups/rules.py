@@ -250,7 +250,11 @@ class Cups(World[State, str]):
 
     def teacher(self, style: TeacherStyle) -> Script:
         """Return the agent that a warm start imitates; see `scripts`."""
-        return scripts.Relay(self.names, self.phrases, silent=style.silent, early=0.5)
+        if self.pages > 1:
+            return scripts.Reader(self.names, silent=style.silent)
+        return scripts.Relay(
+            self.names, self.phrases, silent=style.silent, still=0.6, early=0.5, hasty=0.3
+        )
 
 
 _PLACES = 8

@@ -10,6 +10,10 @@
 The teacher of a warm start does both: each of its members tells its part at once or waits for its
 turn, by chance, and a listener uses whatever it heard. So training can move to either protocol.
 It talks too much: where nothing moved, and out of turn, where it follows the member before it.
+In its turn it is silent more often than not where the ball stays, so listeners learn what silence
+says. A part that moves nothing is never told at once, and the last member sometimes takes the
+silence of all others for that: it errs, and so shows training that the answer need not wait.
+Where parts have pages it is the reader, which mostly names the cup after each page.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ def script(name: str, cups: Sequence[str], phrases: Sequence[str]) -> Script:
         "oracle": Relay(cups, phrases),
         "reader": Reader(cups),
         "relay": Relay(cups, phrases),
-        "verbose": Relay(cups, phrases, silent=0.0),
+        "verbose": Relay(cups, phrases, silent=0.0, still=0.0),
     }
     if name not in scripts:
         raise UnknownNameError("agent.script", name, NAMES)
@@ -56,12 +60,18 @@ def phrase(facts: Mapping[str, float], place: int, round: int) -> int | None:
 
 
 def known(
-    facts: Mapping[str, float], cups: Sequence[str], phrases: Sequence[str]
+    facts: Mapping[str, float], cups: Sequence[str], phrases: Sequence[str], hasty: bool = False
 ) -> tuple[int, int]:
     """Return the first member whose part is not told yet, and the cup of the ball before it.
 
     A member has its turn when all parts before its own are told. It then names the cup, and silence
     means that its part does not move the ball.
+
+    Args:
+        facts: what the agent read and heard.
+        cups: names of the cups.
+        phrases: all messages.
+        hasty: whether the parts of members that said nothing at all are taken to move no cup.
     """
     member, cup, moves = 0, int(facts["begin"]) - 1, {}
     for round in range(int(facts["round"])):
@@ -73,6 +83,14 @@ def known(
             member, cup = member + 1, cup if said is None else said
         while member in moves:
             member, cup = member + 1, moves[member][cup]
+    if hasty:
+        rounds = range(int(facts["round"]))
+        while member < facts["place"] and all(
+            phrase(facts, member, round) is None for round in rounds
+        ):
+            member += 1
+            while member in moves:
+                member, cup = member + 1, moves[member][cup]
     return member, cup
 
 
@@ -96,24 +114,29 @@ class Relay:
     phrases: Sequence[str]
     """All messages."""
     silent: float = 1.0
-    """Fraction of silent turns out of turn, and where the ball does not move."""
+    """Fraction of silent turns out of turn."""
+    still: float = 1.0
+    """Fraction of silent turns in turn, where the ball does not move."""
     early: float = 0.0
     """Fraction of members in the middle that tell their part at once."""
+    hasty: float = 0.0
+    """Fraction of turns in which the last member waits for nobody who never spoke."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
         """Return the cup, the part, the act or the silence of this turn."""
         facts = turn.facts
         place, last = int(facts["place"]), int(facts["members"]) - 1
-        member, cup = known(facts, self.cups, self.phrases)
+        hasty = bool(self.hasty) and place == last and facts["round"] > 0
+        member, cup = known(facts, self.cups, self.phrases, hasty and random.random() < self.hasty)
         move = own_move(facts, self.cups)
         if place == member == last:
             return act_line(self.cups[move[cup]])
         if place == member:
-            moved = move[cup] != cup or random.random() >= self.silent
+            moved = move[cup] != cup or random.random() >= self.still
             return self.cups[move[cup]] if moved else ""
         hurried = bool(self.early) and facts["deadline"] <= last
         if 0 < place < last and not facts["round"] and (hurried or random.random() < self.early):
-            return part(move, self.cups)
+            return part(move, self.cups) if move != sorted(move) or hurried else ""
         if random.random() < self.silent:
             return ""
         said = (
@@ -164,12 +187,15 @@ class Reader:
     """Names of the cups."""
     patient: bool = True
     """False to answer at once."""
+    silent: float = 1.0
+    """Fraction of silent turns before the answer; in others it says where the ball is by then."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return the answer when all is read, or in the last round."""
+        """Return the answer when all is read, or in the last round; before, a cup or nothing."""
         facts = turn.facts
         last = facts["place"] == facts["members"] - 1
         done = facts["read"] == facts["pages"] or facts["round"] + 1 >= facts["deadline"]
-        if not last or (self.patient and not done):
-            return ""
-        return act_line(self.cups[own_move(facts, self.cups)[int(facts["begin"]) - 1]])
+        cup = self.cups[own_move(facts, self.cups)[int(facts["begin"]) - 1]]
+        if last and (done or not self.patient):
+            return act_line(cup)
+        return cup if last and random.random() >= self.silent else ""

@@ -230,4 +230,6 @@ class Hops(World[State, str]):
 
     def teacher(self, style: TeacherStyle) -> Script:
         """Return the agent that a warm start imitates; see `scripts`."""
+        if self.pages > 1:
+            return scripts.Reader(self.known, silent=style.silent)
         return scripts.Member(self.known, waits=style.silent)

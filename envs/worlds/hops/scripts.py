@@ -7,7 +7,8 @@
   the best guess.
 - `everyone`: all answer at once with a name that the question does not contain.
 
-The teacher of a warm start follows the chain, mostly aloud where it could wait.
+The teacher of a warm start follows the chain, mostly aloud where it could wait. Where facts have
+pages it is the reader, which mostly names how far it came.
 """
 
 from __future__ import annotations
@@ -107,9 +108,11 @@ class Reader:
 
     names: Sequence[str]
     """Names of the world."""
+    silent: float = 1.0
+    """Fraction of silent turns before the answer; in others it says the last name that it knows."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return the answer in the last round, or when it is known."""
+        """Return the answer in the last round, or when it is known; before, a name or nothing."""
         links, facts = Links(turn.facts, self.names), turn.facts
         name, steps = int(facts["first"]) - 1, int(facts["steps"])
         walked = 0
@@ -117,8 +120,9 @@ class Reader:
             name, walked = following, walked + 1
         if walked == steps:
             return act_line(self.names[name])
-        last = facts["round"] + 1 >= facts["deadline"]
-        return act_line(self.names[self._guess(links, name, steps - walked)]) if last else ""
+        if facts["round"] + 1 >= facts["deadline"]:
+            return act_line(self.names[self._guess(links, name, steps - walked)])
+        return self.names[name] if walked and random.random() >= self.silent else ""
 
     def _guess(self, links: Links, end: int, distance: int) -> int:
         """Return the likeliest name behind an end."""

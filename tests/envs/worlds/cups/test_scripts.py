@@ -103,8 +103,10 @@ def test_members_of_the_teacher_tell_their_part_at_once_or_wait() -> None:
     [
         # The part was told, so the last member can answer, and the other only repeats it.
         ({"member_0": "blue", "member_1": "blue green"}, {"", "green"}, {"> green"}),
-        # It is the turn of the other one.
-        ({"member_0": "blue"}, {"green"}, {"", "red"}),
+        # It is the turn of the other one, whose silence may also be taken for a part that stays.
+        ({"member_0": "blue"}, {"green"}, {"", "red", "> blue"}),
+        # The other one has spoken, so it will speak again.
+        ({"member_0": "blue", "member_1": "blue"}, {"green"}, {"", "blue"}),
     ],
 )
 def test_the_teacher_uses_what_it_heard(
@@ -116,17 +118,35 @@ def test_the_teacher_uses_what_it_heard(
     assert set(said(Cups(), state, "member_2")) == last
 
 
-def test_the_teacher_is_sometimes_silent_where_the_ball_stays() -> None:
+def test_the_teacher_is_more_often_silent_than_not_where_the_ball_stays() -> None:
     parts = {"member_0": STILL, "member_1": TWO, "member_2": STILL}
     first = said(Cups(), State(0, parts), "member_0")
     assert set(first) == {"", "red"}
-    assert first.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    assert first.count("") / 400 == pytest.approx(0.6, abs=0.1)
     # Silence in a turn means that the ball stays.
     assert set(said(Cups(), State(0, parts, 1, ({},)), "member_1")) == {"blue"}
 
 
-@pytest.mark.parametrize("settings", [{}, {"team": {"member": 5}, "cups": 4, "deadline": 5}])
-def test_a_team_of_teachers_is_always_right(settings: dict) -> None:
+def test_the_teacher_tells_no_part_that_moves_nothing_at_once() -> None:
+    parts = {"member_0": ONE, "member_1": STILL, "member_2": TWO}
+    middle = said(Cups(), State(0, parts), "member_1")
+    # Half of the members wait, and say in three turns of four where red, the first cup, goes.
+    assert set(middle) == {"", "red"}
+    assert middle.count("") / 400 == pytest.approx(0.5 + 0.5 * 0.25, abs=0.1)
+
+
+def test_the_last_teacher_answers_over_silence_in_three_turns_of_ten() -> None:
+    parts = {"member_0": ONE, "member_1": STILL, "member_2": TWO}
+    last = said(Cups(), State(0, parts, 1, ({"member_0": "blue"},)), "member_2")
+    assert last.count("> green") / 400 == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "right"),
+    # The last member errs where it does not wait; two rounds leave it no time to.
+    [({}, 0.97), ({"team": {"member": 5}, "cups": 4, "deadline": 5}, 0.93), ({"deadline": 2}, 1.0)],
+)
+def test_a_team_of_teachers_is_nearly_always_right(settings: dict, right: float) -> None:
     environments = [
         envs.make("cups", free=True, tasks=COUNT, split="evaluation", **settings) for _ in range(50)
     ]
@@ -134,4 +154,14 @@ def test_a_team_of_teachers_is_always_right(settings: dict) -> None:
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     agents = environments[0].possible_agents
     episodes = play(environments, dict.fromkeys(agents, policy), starts, seed=0)
-    assert summarize(episodes)["accuracy"] == 1.0
+    assert summarize(episodes)["accuracy"] >= right
+
+
+def test_the_teacher_with_pages_names_the_cup_after_each_and_answers_after_the_last() -> None:
+    # Red goes to blue, to green, and stays there.
+    world, parts = Cups(pages=3), {"member_0": (*ONE, *TWO, *STILL)}
+    for round, (silent, spoken) in enumerate([("", "blue"), ("", "green")]):
+        view = said(world, State(0, parts, round), "member_0")
+        assert set(view) == {silent, spoken}
+        assert view.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    assert set(said(world, State(0, parts, 2), "member_0")) == {"> green"}

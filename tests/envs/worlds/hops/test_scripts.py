@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -103,3 +104,20 @@ def test_a_team_of_teachers_is_always_right() -> None:
     found = summarize(play(environments, dict.fromkeys(agents, policy), starts, seed=0))
     # Between 1.64 words where all wait and 2 where none does.
     assert found["accuracy"] == 1.0 and 1.8 < found["tokens_said"] < 2.0
+
+
+def test_the_teacher_with_pages_names_how_far_it_came() -> None:
+    # Ana asks Cal, who asks Ben; the link to Dee is on the second page.
+    world = Hops(names=6, steps=3, pages=2)
+    state = State((0, 2, 1, 3, 4, 5), {"member_0": ((0, 2, 4), (1, 3, 5))})
+    script = world.teacher(TeacherStyle(terse=0.2, silent=0.25, best=0.2, frames=1))
+
+    def said(round: int) -> list[str]:
+        at = replace(state, round=round)
+        view = TurnView("member_0", world.facts_for(at, "member_0"), "", False)
+        return [script(view, Random(seed)) for seed in range(400)]
+
+    first = said(0)
+    assert set(first) == {"", "Ben"}
+    assert first.count("") / 400 == pytest.approx(0.25, abs=0.09)
+    assert set(said(1)) == {"> Dee"}
