@@ -13,7 +13,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from laconic.envs.worlds.jury.scripts import SHYNESS
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 
 ROWS = Path(__file__).parent / "needed.jsonl.gz"
-PICTURE = Path(__file__).parents[1] / "pictures" / "needed_jury.png"
+PICTURES = Path(__file__).parents[1] / "pictures"
 SEEDS = range(5)
 PRICES = (0.6, 0.2, 0.08, 0.016)
 """Prices of two words, one between each two steps of the theory, and one above all."""
@@ -45,14 +45,8 @@ SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optim
 """What the shipped start takes by itself."""
 WORD = 0.06
 """Price of a word in hops and cups."""
-ROUNDS = (0.5, 0.9, 1.1, 2.0)
+ROUNDS = (0.5, 0.9, 1.1, 2.0, 3.0)
 """Prices of a round, in prices of a word."""
-REMEDIES = {
-    "300 updates": "train.steps=300",
-    "credit of silence": "learner.credit=silence",
-    "16 episodes a group": "train.tasks_per_step=16 train.group_size=16",
-}
-"""What may teach cups which silence is known -> its overrides, at the dearest round."""
 MEMBERS, CUPS = 3, 3
 NAMES, STEPS, HOLDERS = 12, 3, 4
 OTHERS = {
@@ -96,18 +90,17 @@ def runs() -> Iterator[Run]:
             yield Run("others", start, "a word costs 0.06", f"{OTHERS[start]} {usual}", seed)
         for ratio in ROUNDS:
             time = f"env.reward.round_price={round(WORD * ratio, 4)}"
-            settings = f"{OTHERS['cups']} {usual} {time}"
-            yield Run("phases", "cups", f"{ratio} words", settings, seed)
-            if ratio == max(ROUNDS) and seed < 2:
-                for name, change in REMEDIES.items():
-                    named = f"{ratio} words, {name}"
-                    yield Run("remedies", "cups", named, f"{settings} {change}", seed)
+            yield Run("phases", "cups", f"{ratio} words", f"{OTHERS['cups']} {usual} {time}", seed)
 
 
 def collect(root: Path) -> None:
-    """Write one row per finished run."""
-    rows = []
-    for run in runs():
+    """Write one row per finished run.
+
+    Existing rows of runs without a folder below `root` are not changed.
+    """
+    rows = {(row["series"], row["name"], row["start"], row["seed"]): row for row in all_rows()}
+    keys = [(run.series, run.name, run.start, run.seed) for run in runs()]
+    for key, run in zip(keys, runs(), strict=True):
         folder = root / run.folder
         if not finished(folder):
             continue
@@ -121,17 +114,30 @@ def collect(root: Path) -> None:
             for row in (ends[0], ends[-1])
         ]
         price = word_price(run.overrides)
-        rows.append(
-            {
-                **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
-                **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
-                "best": best_known(run),
-                **({"ascent": climb(price)} if run.start == "jury" else {}),
-            }
-        )
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    ROWS.write_bytes(gzip.compress(lines.encode("utf-8"), mtime=0))
-    print(f"{len(rows)} of {len(list(runs()))} runs")
+        rows[key] = {
+            **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
+            **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
+            "best": best_known(run),
+            **({"ascent": climb(price)} if run.start == "jury" else {}),
+            **({} if exact(run.start) else {"evaluation": shortened(ends[-1])}),
+        }
+    lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
+    ROWS.write_bytes(gzip.compress("".join(lines).encode("utf-8"), mtime=0))
+    print(f"{len(lines)} of {len(keys)} runs")
+
+
+def exact(start: str) -> bool:
+    """Return whether evaluations from a start play every state, so that they have no error."""
+    return start in ("jury", "alone")
+
+
+def shortened(evaluation: dict[str, Any]) -> dict[str, Any]:
+    """Return an evaluation with the figures and outcomes that tables need."""
+    parts = {
+        part: {name: evaluation[part][name] for name in KEPT if name in evaluation[part]}
+        for part in ("intervals", "outcomes")
+    }
+    return {**evaluation, "floors": {}, **parts}
 
 
 def best_known(run: Run) -> dict[str, float]:
@@ -141,8 +147,7 @@ def best_known(run: Run) -> dict[str, float]:
     if run.start == "hops":
         return {"accuracy": 1.0, "words": hops.words(STEPS, NAMES, HOLDERS)}
     if run.start == "hops_alone":
-        read = STEPS * NAMES // HOLDERS
-        return {"accuracy": float(hops.alone(STEPS, NAMES, read) or 1.0), "words": 0.0}
+        return {"accuracy": theory_of_hops(), "words": 0.0}
     if run.start == "cups_alone":
         return {"accuracy": 1.0, "words": 0.0}
     if run.start == "cups":
@@ -245,9 +250,79 @@ def reached(*panels: Axes) -> None:
     demand_panel.minorticks_off()
 
 
+def chains(axes: Axes) -> None:
+    """Draw accuracy by words of teams and single agents in hops."""
+    best = theory_of_hops()
+    axes.axhline(best, color=GREY, linewidth=0.6, linestyle=":")
+    axes.text(2.2, best, "best guess of one agent", fontsize=7, va="bottom", ha="right")
+    enough = hops.words(STEPS, NAMES, HOLDERS)
+    axes.scatter(enough, 1, s=70, facecolors="none", edgecolors=GREY, label="known to be enough")
+    starts = {"hops": "team", "hops_alone": "single agent"}
+    for (start, label), color, (_, shape) in zip(starts.items(), PALETTE, marks(2), strict=False):
+        own = [row for row in all_rows() if row["start"] == start]
+        for when, face in (("before", "none"), ("after", color)):
+            said, right = ([row[when][name] for row in own] for name in ("tokens_said", "accuracy"))
+            name = f"{label}, {when} training"
+            looks = {"marker": shape, "facecolors": face, "edgecolors": color, "label": name}
+            axes.scatter(said, right, s=26, zorder=3, **looks)
+    axes.set(xlabel="words of an episode", ylabel="accuracy", title="hops", ylim=(0, 1.05))
+    in_percent(axes.yaxis)
+    axes.legend(loc="lower right", fontsize=7)
+
+
+def theory_of_hops() -> float:
+    """Return the accuracy of the best guess of one agent in hops."""
+    return float(hops.alone(STEPS, NAMES, STEPS * NAMES // HOLDERS) or 1.0)
+
+
+def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
+    """Draw rounds, and reward beside the single agent, by the price of a round in cups."""
+    own = [row for row in all_rows() if row["series"] == "phases"]
+    ratios = [float(row["name"].split()[0]) for row in own]
+    for low, high, protocol in ((0.3, 1, "relay"), (1, 3.2, "broadcast")):
+        rounds = cups.rounds(protocol, MEMBERS)
+        rounds_panel.plot([low, high], [rounds] * 2, color=GREY, linewidth=2)
+        rounds_panel.text(low + 0.1, rounds + 0.03, protocol, fontsize=7)
+    rounds = [row["after"]["rounds"] for row in own]
+    rounds_panel.scatter(ratios, rounds, color=PALETTE[0], s=22, zorder=3)
+    rounds_panel.set(ylabel="rounds of an episode", title="cups: relay or broadcast")
+    places = np.linspace(0.3, 3.2, 59)
+    gains = [
+        cups.best(MEMBERS, WORD, WORD * x, CUPS)[1] - cups.reward("reader", MEMBERS, WORD, WORD * x)
+        for x in places
+    ]
+    reward_panel.plot(places, gains, color=GREY, linewidth=2, label="protocols")
+    single = [row["after"] for row in all_rows() if row["start"] == "cups_alone"]
+    alone = float(np.mean([each["accuracy"] - WORD * each["tokens_said"] for each in single]))
+    time = float(np.mean([each["rounds"] for each in single]))
+    beside = [
+        earned(row["after"], WORD * x) - (alone - WORD * x * time)
+        for row, x in zip(own, ratios, strict=True)
+    ]
+    reward_panel.scatter(ratios, beside, color=PALETTE[0], s=22, zorder=3, label="trained")
+    reward_panel.axhline(0, color=GREY, linewidth=0.6, linestyle=":")
+    reward_panel.set(ylabel="more reward than one agent", title="cups: team or one agent")
+    reward_panel.legend(loc="upper left", fontsize=7)
+    for axes in (rounds_panel, reward_panel):
+        axes.set(xlabel="price of a round, in words", xlim=(0.3, 3.2))
+
+
+def earned(figures: Mapping[str, float], round_price: float) -> float:
+    """Return accuracy less the prices of words and rounds."""
+    paid = WORD * figures["tokens_said"] + round_price * figures["rounds"]
+    return figures["accuracy"] - paid
+
+
+def others(*panels: Axes) -> None:
+    """Draw hops and cups."""
+    chains(panels[0])
+    phases(*panels[1:])
+
+
 def picture() -> None:
     """Draw what trained teams reach beside what is known."""
-    PICTURE.write_bytes(draw(10, 3.8, 2, reached))
+    (PICTURES / "needed_jury.png").write_bytes(draw(10, 3.8, 2, reached))
+    (PICTURES / "needed_others.png").write_bytes(draw(12, 3.8, 3, others))
 
 
 def tables() -> None:
