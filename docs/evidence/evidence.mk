@@ -284,8 +284,6 @@ evidence-tables: .venv/installed  ## write the tables of docs/results/ from the 
 # What docs/starts.md reports; each goes on where it was.
 policies: .venv/installed  ## make the shipped policies again; ENVIRONMENTS="signal math" makes these
 	$(BIN)/python docs/evidence/policies.py $(ENVIRONMENTS)
-evidence-one-policy: .venv/installed  ## one policy for all environments, or one for each (docs/starts.md)
-	$(BIN)/python docs/evidence/one_policy.py $(ENVIRONMENTS)
 evidence-three-minutes: .venv/installed  ## train each shipped policy for three minutes, three seeds (docs/starts.md)
 	$(BIN)/python docs/evidence/three_minutes.py $(ENVIRONMENTS)
 evidence-yardstick: .venv/installed  ## compare six teams in every environment (docs/starts.md)

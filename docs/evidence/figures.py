@@ -259,7 +259,7 @@ def needed() -> list[Cells]:
         "exact slope",
         "dim, fair, sharp speak",
     ]
-    lines, rows = [head], read("needed")
+    lines, rows = [head], [row for row in read("needed") if "evaluation" not in row]
     first = next(row["before"] for row in rows if row["start"] == "jury")
     eyes = ("spoke_dim", "spoke_fair", "spoke_sharp")
 
@@ -284,6 +284,33 @@ def needed() -> list[Cells]:
                 *(climbed, speech(after)),
             ]
         )
+    return lines
+
+
+def needed_others() -> list[Cells]:
+    """Return teams and single agents in hops and cups after training, beside what is known."""
+    head = ["", "seeds", "accuracy", "words", "known to be enough", "rounds", "known"]
+    lines, rows = [head], [row for row in read("needed") if "evaluation" in row]
+    for start, label in {"hops": "hops", "cups": "cups", "cups_alone": "cups, one agent"}.items():
+        own = [row for row in rows if row["start"] == start]
+        first = own[0]["before"]
+        begun = (f"{100 * first['accuracy']:.1f} %", f"{first['tokens_said']:.2f}")
+        lines.append([f"{label}: start", "", *begun, "", f"{first['rounds']:.2f}", ""])
+        for name in sorted({row["name"] for row in own}):
+            same = [row for row in own if row["name"] == name]
+            after, best = [row["evaluation"] for row in same], same[0]["best"]
+            priced = f", a round costs {name}" if start == "cups" else ""
+            lines.append(
+                [
+                    *(
+                        f"{label}, trained{priced}",
+                        str(len(same)),
+                        cell("accuracy", over(after, "accuracy")),
+                    ),
+                    *(number(over(after, "tokens_said"), 2), f"{best['words']:.2f}"),
+                    *(alike([row["after"]["rounds"] for row in same]), f"{best['rounds']:g}"),
+                ]
+            )
     return lines
 
 

@@ -16,6 +16,7 @@ from figures import (
     each_from_its_start,
     exact_fidelity,
     needed,
+    needed_others,
     ruled,
     scored,
     series,
@@ -51,6 +52,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "ledger": partial(ledger, former=False),
     "former": partial(ledger, former=True),
     "needed": needed,
+    "needed_others": needed_others,
     "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval", "mbpp"),
     "gsm8k": partial(
         trained,

@@ -1,8 +1,7 @@
 """Writes the tables of docs/starts.md from recipes, cards and rows: make evidence-tables.
 
 Rows of `starts/three_minutes*.jsonl` are trainings (`three_minutes.py`), those of
-`starts/one_policy.jsonl` policies (`one_policy.py`), and those of `starts/yardstick.jsonl` entries
-of comparisons (`yardstick.py`).
+`starts/yardstick.jsonl` entries of comparisons (`yardstick.py`).
 """
 
 from __future__ import annotations
@@ -141,19 +140,6 @@ def _sampled(runs: Sequence[Row], metric: str) -> str:
     return " to ".join(figure(metric, value) for value in values)
 
 
-def one_policy() -> list[Cells]:
-    """Return one row per environment: the figures of one model for all and of one for each."""
-    rows = [["environment", "measure", "one for all", "one each", "parameters"]]
-    trained = {(row["environment"], row["way"]): row for row in _rows("one_policy")}
-    for name in dict.fromkeys(name for name, _ in trained):
-        metric = RECIPES[name].metric
-        ways = [trained[name, way] for way in ("one", "apart")]
-        figures = (figure(metric, row["figures"][metric]) for row in ways)
-        sizes = " and ".join(f"{row['parameters']:,}" for row in ways)
-        rows.append([f"`{name}`", metric, *figures, sizes])
-    return rows
-
-
 def yardstick() -> list[Cells]:
     """Return one row per environment: accuracy and tokens of four entries of a comparison."""
     rows = [["environment", "figure", *COLUMNS.values()]]
@@ -216,11 +202,6 @@ def render(page: str) -> str:
         f"{markdown(three_minutes())}\n"
         "Sampled episodes earn more. Warm starts are far better greedy than sampled, and their"
         " greedy replies gain, stay or lose.\n\n"
-        "## One policy for all, or one each\n\n"
-        "`python docs/evidence/one_policy.py signal tldr checkmate minutes=12` trains one model on"
-        " three environments in turns, or three small ones for a third of its time each. One seed,"
-        " 200 greedy tasks. The small ones learn more, so each environment has its own.\n\n"
-        f"{markdown(one_policy())}\n"
         "## Yardstick\n\n"
         "`make evidence-yardstick` compares six teams on the same tasks, each figure in its tokens"
         f" said. 95 % intervals over tasks. {floors()} One agent with all facts is the shipped"

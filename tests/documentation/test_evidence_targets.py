@@ -13,7 +13,7 @@ from places import ROOT
 RECIPES = ROOT / "docs" / "evidence" / "evidence.mk"
 PROGRAMS = {
     *("evidence-tables", "evidence-pictures", "evidence-recording", "evidence-reports"),
-    *("evidence-one-policy", "evidence-three-minutes", "evidence-yardstick"),
+    *("evidence-three-minutes", "evidence-yardstick"),
     "evidence-hindsight",
 }
 """Targets that run a Python program of `docs/evidence/`, no commands of ours."""

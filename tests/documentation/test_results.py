@@ -149,7 +149,6 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
         "graders",
         "judges",
         "parity",
-        "starts/one_policy",
         "starts/three_minutes",
         "starts/yardstick",
     }
