@@ -19,6 +19,7 @@ from values import (
     exactly,
     gates,
     hindsight,
+    in_others,
     linked,
     needed,
     on_gpu,
@@ -98,6 +99,17 @@ CLAIMS: Sequence[Claim] = (
         "one world, two colors, a start that is silent by its eyes",
         FREE,
         "861f7ff4",
+    ),
+    Claim(
+        "In cups a team finds the relay or the broadcast by the price of a round, in the words that"
+        " are enough; it changes later than theory says ([needed](needed.md))",
+        "`make evidence-needed`",
+        [],
+        "0 to 4",
+        in_others,
+        "one size of each world; starts that know what silence says",
+        "own, 0.06 a word, always",
+        "HASH",
     ),
     Claim(
         "In small updates from a weak start the default loses informed speech on two seeds of "

@@ -46,7 +46,7 @@ SIZES = "evaluation.tasks=null train.tasks_per_step=128 train.group_size=4 optim
 """What the shipped start takes by itself."""
 WORD = 0.06
 """Price of a word in hops and cups."""
-ROUNDS = (0.5, 0.9, 1.1, 2.0, 3.0)
+ROUNDS = (0.5, 0.9, 1.1, 1.5, 2.0, 3.0)
 """Prices of a round, in prices of a word."""
 MEMBERS, CUPS = 3, 3
 NAMES, STEPS, HOLDERS = 12, 3, 4
@@ -54,7 +54,6 @@ OTHERS = {
     "cups": f"env=cups env.reward.price={WORD * 1.333}",
     "hops": f"env=hops env.reward.price={WORD * 2}",
     "cups_alone": f"env=cups env.team={{member:1}} env.pages={MEMBERS}",
-    "hops_alone": f"env=hops env.team={{member:1}} env.pages={HOLDERS}",
 }
 """Start -> its environment."""
 STARTS = {
@@ -87,7 +86,7 @@ def runs() -> Iterator[Run]:
                     change = change.format(seed=seed, sizes=SIZES)
                     yield Run("why", "jury", f"price {price}, {name}", f"{settings} {change}", seed)
         usual = "threads=1 report=false learner/price=fixed evaluation.tasks=1000"
-        for start in ("hops", "hops_alone", "cups_alone"):
+        for start in ("hops", "cups_alone"):
             yield Run("others", start, "a word costs 0.06", f"{OTHERS[start]} {usual}", seed)
         for ratio in ROUNDS:
             time = f"env.reward.round_price={round(WORD * ratio, 4)}"
@@ -147,8 +146,6 @@ def best_known(run: Run) -> dict[str, float]:
         return {"accuracy": theory.alone(3), "words": 0.0}
     if run.start == "hops":
         return {"accuracy": 1.0, "words": hops.words(STEPS, NAMES, HOLDERS), "rounds": STEPS}
-    if run.start == "hops_alone":
-        return {"accuracy": theory_of_hops(), "words": 0.0, "rounds": STEPS}
     if run.start == "cups_alone":
         return {"accuracy": 1.0, "words": 0.0, "rounds": MEMBERS}
     if run.start == "cups":
@@ -201,10 +198,9 @@ def word_price(overrides: str) -> float:
     return float(typed[0].partition("=")[2]) / 2 if typed else PRICE / 2
 
 
-def reached(*panels: Axes) -> None:
-    """Draw accuracy by words beside the frontier, and words by price beside the theory."""
+def reached(words_panel: Axes) -> None:
+    """Draw accuracy by words in jury beside the frontier."""
     rows = all_rows()
-    words_panel, demand_panel = panels
     frontier = theory.frontier(HELPERS)
     words_panel.plot(
         [plan.words for plan in frontier],
@@ -231,6 +227,11 @@ def reached(*panels: Axes) -> None:
     words_panel.set(xlabel="words of an episode", ylabel="accuracy", xlim=(-0.1, 3.6))
     in_percent(words_panel.yaxis)
     words_panel.legend(loc="center", bbox_to_anchor=(0.6, 0.36), fontsize=7)
+
+
+def demand(demand_panel: Axes) -> None:
+    """Draw words by price in jury beside the theory."""
+    rows = all_rows()
     steps = theory.steps(HELPERS)
     edges = [0.5, *(price for price, _ in steps[1:]), 0.0005]
     for (_, plan), high, low in zip(steps, edges, edges[1:], strict=False):
@@ -253,28 +254,21 @@ def reached(*panels: Axes) -> None:
 
 
 def chains(axes: Axes) -> None:
-    """Draw accuracy by words of teams and single agents in hops."""
-    best = theory_of_hops()
+    """Draw accuracy by words of teams in hops."""
+    best = float(hops.alone(STEPS, NAMES, STEPS * NAMES // HOLDERS) or 1.0)
     axes.axhline(best, color=GREY, linewidth=0.6, linestyle=":")
     axes.text(2.2, best, "best guess of one agent", fontsize=7, va="bottom", ha="right")
     enough = hops.words(STEPS, NAMES, HOLDERS)
-    axes.scatter(enough, 1, s=70, facecolors="none", edgecolors=GREY, label="known to be enough")
-    starts = {"hops": "team", "hops_alone": "single agent"}
-    for (start, label), color, (_, shape) in zip(starts.items(), PALETTE, marks(2), strict=False):
-        own = [row for row in all_rows() if row["start"] == start]
-        for when, face in (("before", "none"), ("after", color)):
-            said, right = ([row[when][name] for row in own] for name in ("tokens_said", "accuracy"))
-            name = f"{label}, {when} training"
-            looks = {"marker": shape, "facecolors": face, "edgecolors": color, "label": name}
-            axes.scatter(said, right, s=26, zorder=3, **looks)
+    axes.scatter(enough, 1, s=90, facecolors="none", edgecolors=GREY, label="known to be enough")
+    own = [row for row in all_rows() if row["start"] == "hops"]
+    for when, face in (("before", "none"), ("after", PALETTE[0])):
+        said, right = ([row[when][name] for row in own] for name in ("tokens_said", "accuracy"))
+        name = f"{when} training"
+        axes.scatter(said, right, s=26, facecolors=face, edgecolors=PALETTE[0], label=name)
     axes.set(xlabel="words of an episode", ylabel="accuracy", title="hops", ylim=(0, 1.05))
+    axes.set(xlim=(0, 2.3))
     in_percent(axes.yaxis)
     axes.legend(loc="lower right", fontsize=7)
-
-
-def theory_of_hops() -> float:
-    """Return the accuracy of the best guess of one agent in hops."""
-    return float(hops.alone(STEPS, NAMES, STEPS * NAMES // HOLDERS) or 1.0)
 
 
 def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
@@ -295,13 +289,17 @@ def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
     ]
     reward_panel.plot(places, gains, color=GREY, linewidth=2, label="protocols")
     single = [row["after"] for row in all_rows() if row["start"] == "cups_alone"]
-    alone = float(np.mean([each["accuracy"] - WORD * each["tokens_said"] for each in single]))
-    time = float(np.mean([each["rounds"] for each in single]))
-    beside = [
-        earned(row["after"], WORD * x) - (alone - WORD * x * time)
-        for row, x in zip(own, ratios, strict=True)
-    ]
-    reward_panel.scatter(ratios, beside, color=PALETTE[0], s=22, zorder=3, label="trained")
+    reader = {"accuracy": 1.0, "tokens_said": 0.0, "rounds": MEMBERS}
+    for label, alone, face in (
+        ("trained, beside the best agent", [reader], PALETTE[0]),
+        ("trained, beside the trained agent", single, "none"),
+    ):
+        beside = [
+            earned(row["after"], WORD * x) - np.mean([earned(each, WORD * x) for each in alone])
+            for row, x in zip(own, ratios, strict=True)
+        ]
+        looks = {"facecolors": face, "edgecolors": PALETTE[0], "label": label}
+        reward_panel.scatter(ratios, beside, s=22, zorder=3, **looks)
     reward_panel.axhline(0, color=GREY, linewidth=0.6, linestyle=":")
     reward_panel.set(ylabel="more reward than one agent", title="cups: team or one agent")
     reward_panel.legend(loc="upper left", fontsize=7)
@@ -315,6 +313,12 @@ def earned(figures: Mapping[str, float], round_price: float) -> float:
     return figures["accuracy"] - paid
 
 
+def both(*panels: Axes) -> None:
+    """Draw jury."""
+    reached(panels[0])
+    demand(panels[1])
+
+
 def others(*panels: Axes) -> None:
     """Draw hops and cups."""
     chains(panels[0])
@@ -323,7 +327,7 @@ def others(*panels: Axes) -> None:
 
 def picture() -> None:
     """Draw what trained teams reach beside what is known."""
-    (PICTURES / "needed_jury.png").write_bytes(draw(10, 3.8, 2, reached))
+    (PICTURES / "needed_jury.png").write_bytes(draw(10, 3.8, 2, both))
     (PICTURES / "needed_others.png").write_bytes(draw(12, 3.8, 3, others))
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from figures import compared, of_rule, over, over_seeds
 from matplotlib.axes import Axes
+from needed import reached
 from rows import HERE, intervals, table, updates
 
 from laconic.experiments.reporting.look import (
@@ -212,6 +213,18 @@ def before_and_after(axes: Axes) -> None:
     axes.tick_params(labelsize=READ_ON_A_PHONE)
 
 
+def first(dialogue: Axes, game: Axes) -> None:
+    """Draw teams before and after training, and a game that needs a team."""
+    before_and_after(dialogue)
+    reached(game)
+    game.set_title("a game that needs a team: jury", fontsize=READ_ON_A_PHONE + 1)
+    for label in (game.xaxis.label, game.yaxis.label):
+        label.set_fontsize(READ_ON_A_PHONE)
+    game.tick_params(labelsize=READ_ON_A_PHONE)
+    for text in (*game.texts, *game.get_legend().get_texts()):
+        text.set_fontsize(READ_ON_A_PHONE - 2)
+
+
 def named() -> set[str]:
     """Return the rows that the pictures are drawn from."""
     teams = {f"{folder}/{run}" for folder, runs in TEAMS.values() for one in runs for run in one}
@@ -223,7 +236,7 @@ def named() -> set[str]:
 
 def main() -> None:
     """Draw every picture."""
-    (PICTURES / "before_after.png").write_bytes(draw(5.4, 4.2, 1, before_and_after))
+    (PICTURES / "before_after.png").write_bytes(draw(10.6, 4.2, 2, first))
     for name, (folder, runs) in TEAMS.items():
         picture = draw(7.6, 6, len(METRICS), partial(team, folder, runs), rows=2)
         (PICTURES / f"{name}.png").write_bytes(picture)
