@@ -98,7 +98,7 @@ CLAIMS: Sequence[Claim] = (
         needed,
         "one world, two colors, a start that is silent by its eyes",
         FREE,
-        "861f7ff4",
+        "a84a7b32",
     ),
     Claim(
         "In cups a team finds the relay or the broadcast by the price of a round, in the words that"
@@ -109,7 +109,7 @@ CLAIMS: Sequence[Claim] = (
         in_others,
         "one size of each world; starts that know what silence says",
         "own, 0.06 a word, always",
-        "HASH",
+        "a84a7b32",
     ),
     Claim(
         "In small updates from a weak start the default loses informed speech on two seeds of "

@@ -34,8 +34,10 @@ def percent(figure: Mapping[str, float]) -> str:
 
 
 def number(figure: Mapping[str, float], digits: int = 1) -> str:
-    """Return a mean and its interval."""
+    """Return a mean and its interval; the mean alone where nothing shows a spread."""
     mean, low, high = (round(figure[key], digits) + 0.0 for key in ("mean", "low", "high"))
+    if low != low:
+        return f"{mean:.{digits}f}"
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
