@@ -59,10 +59,11 @@ PROGRAMS = "coop_humaneval/best_{}"
 LEVEL_1 = "gsm8k_level1/default_{}"
 NOW = "own, 0.12 for 12 tokens, by pass rate of earlier updates, squared"
 EACH = NOW.replace("own", "each credit")
+FULL = "own, 0.12 for 2 tokens, in full"
 FREE = "no price"
 UNTRAINED = "none; nothing is trained"
 READING = "task reward less 0.01 for each token read"
-PRESENT = (NOW, EACH, FREE, UNTRAINED, READING)
+PRESENT = (NOW, EACH, FREE, FULL, UNTRAINED, READING)
 """Rates of today's economy; claims at others stand in the table of former economies."""
 GROUP = "by pass rate squared"
 OWN_GROUP = f"own, 0.06, {GROUP}"
@@ -108,7 +109,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 4",
         in_others,
         "one size of each world; starts that know what silence says",
-        "own, 0.06 a word, always",
+        FULL,
         "a84a7b32",
     ),
     Claim(

@@ -276,9 +276,9 @@ def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
     own = [row for row in all_rows() if row["series"] == "phases"]
     ratios = [float(row["name"].split()[0]) for row in own]
     for low, high, protocol in ((0.3, 1, "relay"), (1, 3.2, "broadcast")):
-        rounds = cups.rounds(protocol, MEMBERS)
-        rounds_panel.plot([low, high], [rounds] * 2, color=GREY, linewidth=2)
-        rounds_panel.text(low + 0.1, rounds + 0.03, protocol, fontsize=7)
+        known = cups.rounds(protocol, MEMBERS)
+        rounds_panel.plot([low, high], [known] * 2, color=GREY, linewidth=2)
+        rounds_panel.text(low + 0.1, known + 0.03, protocol, fontsize=7)
     rounds = [row["after"]["rounds"] for row in own]
     rounds_panel.scatter(ratios, rounds, color=PALETTE[0], s=22, zorder=3)
     rounds_panel.set(ylabel="rounds of an episode", title="cups: relay or broadcast")
@@ -298,7 +298,7 @@ def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
             earned(row["after"], WORD * x) - np.mean([earned(each, WORD * x) for each in alone])
             for row, x in zip(own, ratios, strict=True)
         ]
-        looks = {"facecolors": face, "edgecolors": PALETTE[0], "label": label}
+        looks: dict[str, Any] = {"facecolors": face, "edgecolors": PALETTE[0], "label": label}
         reward_panel.scatter(ratios, beside, s=22, zorder=3, **looks)
     reward_panel.axhline(0, color=GREY, linewidth=0.6, linestyle=":")
     reward_panel.set(ylabel="more reward than one agent", title="cups: team or one agent")

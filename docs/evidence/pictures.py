@@ -221,7 +221,8 @@ def first(dialogue: Axes, game: Axes) -> None:
     for label in (game.xaxis.label, game.yaxis.label):
         label.set_fontsize(READ_ON_A_PHONE)
     game.tick_params(labelsize=READ_ON_A_PHONE)
-    for text in (*game.texts, *game.get_legend().get_texts()):
+    legend = game.get_legend()
+    for text in (*game.texts, *(legend.get_texts() if legend else ())):
         text.set_fontsize(READ_ON_A_PHONE - 2)
 
 

@@ -312,19 +312,17 @@ def elected(start: str) -> str:
 
 
 def in_others() -> str:
-    """Return words and rounds of teams in hops and cups, beside what is known to be enough."""
+    """Return words and rounds of teams in cups, beside what is known to be enough."""
     rows, parts = [row for row in read("needed") if "evaluation" in row], []
-    names = dict.fromkeys((row["start"], row["name"]) for row in rows)
-    for start, name in sorted(names):
-        own = [row for row in rows if (row["start"], row["name"]) == (start, name)]
-        words = fmean(row["after"]["tokens_said"] for row in own)
-        rounds = fmean(row["after"]["rounds"] for row in own)
-        right = 100 * fmean(row["after"]["accuracy"] for row in own)
+    for name in ("0.5 words", "1.1 words", "3.0 words"):
+        own = [row for row in rows if (row["start"], row["name"]) == ("cups", name)]
+        words, rounds = (
+            fmean(row["after"][key] for row in own) for key in ("tokens_said", "rounds")
+        )
         best = own[0]["best"]
-        label = {"hops": "hops", "cups": f"cups, a round at {name}"}.get(start, "cups, one agent")
         parts.append(
-            f"{label}: {right:.1f} % in {words:.2f} words and {rounds:.2f} rounds"
-            f" ({best['words']:.2f} and {best['rounds']:g})"
+            f"a round at {name}: {words:.2f} words, {rounds:.2f} rounds"
+            f" ({best['words']:.2f}, {best['rounds']:g})"
         )
     return "; ".join(parts)
 
