@@ -21,6 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any, cast
 
+from laconic.envs.benchmarks.generation import Candidate, draw_different
+from laconic.envs.benchmarks.sources import held_out
 from laconic.envs.checks import TRUSTED, Bound, Count, Trust, check_names, checked
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
@@ -30,8 +32,6 @@ from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.dialogue.team import FreeText, TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
-from laconic.envs.families.common.generation import Candidate, draw_different
-from laconic.envs.families.common.sources import held_out
 from laconic.envs.registry import Factory, find, names, register
 from laconic.envs.task import Benchmark, PromptedTask, Score, Split, Task
 from laconic.envs.worlds import World, WorldEnv

@@ -13,11 +13,12 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from laconic.envs import benchmarks, worlds
+from laconic.envs import library
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark
@@ -28,7 +29,7 @@ __all__ = ["GROUP", "Factory", "find", "names", "register"]
 GROUP = "laconic.environments"
 """Group of the entry points."""
 
-Kind = Literal["all", "benchmarks", "worlds", "own"]
+Kind = Literal["all", "library", "benchmarks", "worlds", "own"]
 Factory = Benchmark | type[World[Any, Any]] | Callable[..., Any]
 """A benchmark, the class of a world, or a function of settings that makes a `ParallelEnv`."""
 
@@ -39,21 +40,32 @@ def names(kind: Kind = "all") -> tuple[str, ...]:
     """Return the names that `make` knows, in alphabetical order.
 
     Args:
-        kind: `benchmarks` and `worlds` are this package's; `own` are registered names and those of
-            installed packages.
+        kind: `library` are this package's, `benchmarks` and `worlds` its two parts; `own` are
+            registered names and those of installed packages.
 
     Raises:
         SettingError: two installed packages offer the same name.
     """
-    choice("kind of environment", kind, ("all", "benchmarks", "worlds", "own"))
-    listed: set[str] = set()
-    if kind in ("all", "benchmarks"):
-        listed |= {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
-    if kind in ("all", "worlds"):
-        listed |= set(worlds.names())
+    choice("kind of environment", kind, get_args(Kind))
+    listed = set(_builtin()) if kind != "own" else set()
+    if kind in ("benchmarks", "worlds"):
+        wanted = kind == "benchmarks"
+        listed = {name for name in listed if isinstance(_environment(name), Benchmark) == wanted}
     if kind in ("all", "own"):
         listed |= {*_registered, *_offered()}
     return tuple(sorted(listed))
+
+
+@cache
+def _builtin() -> frozenset[str]:
+    """Return the names of the library's folders, without importing them."""
+    return frozenset(module.name for module in pkgutil.iter_modules(library.__path__))
+
+
+def _environment(name: str) -> Factory:
+    """Return the benchmark or the world in a folder of the library."""
+    environment: Factory = import_module(f"{library.__name__}.{name}").ENVIRONMENT
+    return environment
 
 
 def register(name: str, factory: Factory) -> None:
@@ -97,11 +109,8 @@ def find(name: str) -> Factory:
     """
     if name in _registered:
         return _registered[name]
-    if name in names("benchmarks"):
-        benchmark: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
-        return benchmark
-    if name in worlds.names():
-        return worlds.world(name)
+    if name in _builtin():
+        return _environment(name)
     choice("environment", name, names())
     return _load(_offered()[name])
 
@@ -117,11 +126,10 @@ def _origin(factory: Factory | None) -> tuple[str, str]:
 def _offered() -> dict[str, EntryPoint]:
     """Return the entry points of installed packages by name, without importing them."""
     offered: dict[str, EntryPoint] = {}
-    builtin = {*names("benchmarks"), *names("worlds")}
     for point in entry_points(group=GROUP):
         first = offered.setdefault(point.name, point)
-        if point.name in builtin or first.value != point.value:
-            other = "Laconic itself" if point.name in builtin else _source(first)
+        if point.name in _builtin() or first.value != point.value:
+            other = "Laconic itself" if point.name in _builtin() else _source(first)
             raise SettingError(
                 f"{_source(point)} and {other} both offer an environment named {point.name!r}"
                 f" (entry points of {GROUP}); rename one of them or uninstall its package"

@@ -22,10 +22,10 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.library.jury.rules import Jury, State
+from laconic.envs.library.jury.scripts import SHYNESS
+from laconic.envs.library.jury.theory import EYES, sight
 from laconic.envs.worlds.base import TeacherStyle, TurnView
-from laconic.envs.worlds.jury.rules import Jury, State
-from laconic.envs.worlds.jury.scripts import SHYNESS
-from laconic.envs.worlds.jury.theory import EYES, sight
 from laconic.extras.analysis.fidelity import ALTERNATIVES, spearman
 from laconic.learners.advantages.group import Advantages, Key
 from laconic.learners.rollout.collectors.counterfactual import differences, shares

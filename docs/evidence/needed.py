@@ -21,11 +21,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from price import Run, finished, train
 
+from laconic.envs.library.cups import theory as cups
+from laconic.envs.library.hops import theory as hops
+from laconic.envs.library.jury import theory
+from laconic.envs.library.jury.scripts import SHYNESS
 from laconic.envs.task import PRICE
-from laconic.envs.worlds.cups import theory as cups
-from laconic.envs.worlds.hops import theory as hops
-from laconic.envs.worlds.jury import theory
-from laconic.envs.worlds.jury.scripts import SHYNESS
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
 from laconic.learners.agents.recipes import SHIPPED
 

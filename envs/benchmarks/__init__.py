@@ -1,6 +1,6 @@
-"""One module per benchmark; each has a `BENCHMARK` and is found by its file name."""
+"""What benchmarks are made of: the base classes of their graders, sources, and generators."""
 
-from laconic.envs.families.common.benchmark import ShortAnswers
-from laconic.envs.families.common.sources import field
+from laconic.envs.benchmarks.base import ShortAnswers
+from laconic.envs.benchmarks.sources import field
 
 __all__ = ["ShortAnswers", "field"]

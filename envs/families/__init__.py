@@ -1,1 +1,1 @@
-"""Parts of benchmarks: generators and graders, one folder per family."""
+"""Generators and graders that several environments of the library share, one folder a family."""

@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from laconic.envs.benchmarks.generation import Candidate, draw_different
 from laconic.envs.checks import check_names
 from laconic.envs.errors import UnknownNameError
-from laconic.envs.families.common.generation import Candidate, draw_different
 from laconic.envs.task import PromptedTask, Score, Split, Task
 
 State = TypeVar("State")

@@ -81,7 +81,7 @@ def aec(name: str, max_cycles: int | None = None, **settings: Any) -> AECEnv[str
 
 def register_all() -> None:
     """Register every environment of this package that is not registered yet."""
-    for name in (*envs.names("benchmarks"), *envs.names("worlds")):
+    for name in envs.names("library"):
         settings = {"name": name}
         if identifier(name) not in parallel_registry:
             register("parallel", identifier(name), f"{__name__}:parallel", kwargs=settings)

@@ -215,7 +215,7 @@ def _checked_target(node: dict[str, Any], where: str, allowed: Sequence[str], sa
 
 def _is_own_name(name: Any) -> bool:
     """Return whether a setting `env.name` names an environment of this package, or none."""
-    return not name or name in (*names("benchmarks"), *names("worlds"))
+    return not name or name in names("library")
 
 
 def _parsed(text: str) -> Override | None:

@@ -1,7 +1,7 @@
 """Exact payoffs of memory-one strategies in repeated games of two, by their Markov chain.
 
-A strategy is five probabilities of the first act (`envs.worlds.matrix.STRATEGIES`). The pair of
-acts of a round is a state of four, in the order of `envs.worlds.matrix.PAYOFFS`.
+A strategy is five probabilities of the first act (`envs.library.matrix.rules.STRATEGIES`). The pair
+of acts of a round is a state of four, in the order of `envs.library.matrix.rules.PAYOFFS`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laconic.envs.worlds.matrix import PAYOFFS
+from laconic.envs.library.matrix.rules import PAYOFFS
 
 Floats = NDArray[np.float64]
 _SWAPPED = np.array([0, 2, 1, 3])

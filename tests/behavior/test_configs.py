@@ -25,8 +25,8 @@ from pettingzoo import ParallelEnv
 from places import configs
 
 from laconic import envs
-from laconic.envs import worlds
 from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.registry import find
 from laconic.envs.worlds import WorldEnv
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.tracking.loggers import open_loggers
@@ -93,7 +93,7 @@ def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
     makers = [result, *(result.__mro__[1:-1] if inspect.isclass(result) else ())]
     if target == "laconic.envs.make":
         # The settings of an environment, and those of worlds, which share no name with them.
-        makers += [*map(worlds.world, worlds.names()), WorldEnv, DialogueEnv]
+        makers += [*map(find, envs.names("worlds")), WorldEnv, DialogueEnv]
     parameters: dict[str, inspect.Parameter] = {}
     for maker in reversed(makers):
         parameters |= inspect.signature(maker).parameters

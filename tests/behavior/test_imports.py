@@ -18,7 +18,7 @@ FORBIDDEN = {
     "envs": {"torch", "transformers", "tokenizers"}
     | {"laconic.learners", "laconic.experiments", "laconic.extras", "laconic.conf"}
     | CONFIGURATION,
-    "learners": {"laconic.experiments", "laconic.extras", "laconic.conf", "laconic.envs.benchmarks"}
+    "learners": {"laconic.experiments", "laconic.extras", "laconic.conf", "laconic.envs.library"}
     | CONFIGURATION,
     "experiments": {"laconic.extras"},
 }
@@ -235,11 +235,11 @@ def test_a_new_circle_and_a_stale_exception_are_noticed(graph, edges, stale):
         ),
         ("from .. import extras", "experiments", ["laconic.extras"]),
         (
-            "from laconic.envs.benchmarks import x",
+            "from laconic.envs.library import x",
             "learners",
-            ["laconic.envs.benchmarks", "laconic.envs.benchmarks.x"],
+            ["laconic.envs.library", "laconic.envs.library.x"],
         ),
-        ("from laconic.envs import benchmarks", "learners", ["laconic.envs.benchmarks"]),
+        ("from laconic.envs import library", "learners", ["laconic.envs.library"]),
         ("from laconic import learners", "envs", ["laconic.learners"]),
         ("importlib.import_module('hydra')", "learners", ["hydra"]),
         ("importlib.import_module('laconic.extras')", "experiments", ["laconic.extras"]),

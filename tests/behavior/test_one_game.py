@@ -11,9 +11,9 @@ from pettingzoo import ParallelEnv
 
 from laconic import compose, envs
 from laconic.envs import registry
-from laconic.envs.benchmarks.signal import Signal
 from laconic.envs.errors import SettingError
-from laconic.envs.worlds.commons import Commons
+from laconic.envs.library.commons import Commons
+from laconic.envs.library.signal.benchmark import Signal
 from laconic.experiments.command_line.targets import settle
 
 RULES = (

@@ -11,9 +11,10 @@ import pytest
 from places import DATA
 
 from laconic import envs
-from laconic.envs.benchmarks import arxiv, tldr
-from laconic.envs.families.common.sources import rows
+from laconic.envs.benchmarks.sources import rows
 from laconic.envs.families.writing.measures import CONNECTIVES, STOP_WORDS
+from laconic.envs.library.arxiv import benchmark as arxiv
+from laconic.envs.library.tldr import benchmark as tldr
 from laconic.envs.task import Benchmark
 
 needs_data = pytest.mark.skipif(not (DATA / "tldr").is_dir(), reason=f"no posts in {DATA}")

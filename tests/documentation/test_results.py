@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from laconic.envs.worlds.jury import theory
+from laconic.envs.library.jury import theory
 
 EVIDENCE = ROOT / "docs" / "evidence"
 sys.path.append(str(EVIDENCE))

@@ -9,9 +9,9 @@ from pettingzoo import ParallelEnv
 
 from laconic import envs
 from laconic.envs import registry
-from laconic.envs.benchmarks.signal import BENCHMARK
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.worlds.commons import Commons
+from laconic.envs.library.commons import Commons
+from laconic.envs.library.signal.benchmark import BENCHMARK
 
 
 class Lonely(ParallelEnv):
@@ -114,7 +114,7 @@ def test_a_name_in_use_is_refused_and_a_newer_definition_is_not(monkeypatch):
 
 
 def test_an_environment_of_an_installed_package_is_imported_when_it_is_made(monkeypatch):
-    offer(monkeypatch, lake="laconic.envs.worlds.commons:Commons", missing="no_such_module:Game")
+    offer(monkeypatch, lake="laconic.envs.library.commons:Commons", missing="no_such_module:Game")
     assert envs.names("own") == ("lake", "missing")
     assert envs.make("lake", tasks=1).metadata["name"] == "commons_v0"
     with pytest.raises(SettingError, match="'missing' of no_such_module:Game cannot be imported"):
@@ -142,7 +142,7 @@ def test_a_clash_of_packages_is_an_error_that_names_them(monkeypatch, points, wo
 
 
 def test_one_package_that_is_found_twice_is_no_clash(monkeypatch):
-    offer(monkeypatch, lake=["laconic.envs.worlds.commons:Commons"] * 2)
+    offer(monkeypatch, lake=["laconic.envs.library.commons:Commons"] * 2)
     assert envs.names("own") == ("lake",)
 
 

@@ -42,9 +42,8 @@ the mean over agents. The last columns are shares of turns in which helpers with
 statement spoke. Silence can name one of the four colors for free, so three turns of four suffice.
 """
 ALL = {
-    path.stem
-    for path in (Path(__file__).parents[2] / "envs" / "benchmarks").glob("*.py")
-    if path.stem != "__init__"
+    path.parent.name
+    for path in (Path(__file__).parents[2] / "envs" / "library").glob("*/benchmark.py")
 }
 """The benchmarks there are."""
 Row = dict[str, Any]

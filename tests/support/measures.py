@@ -24,7 +24,7 @@ from update_path import SETTINGS, recorded
 
 FLOORS = ("envs", "learners", "experiments", "extras")
 FEATURES = {
-    "boxnet": "envs/worlds/boxnet",
+    "boxnet": "envs/library/boxnet",
     "c3": "learners/rollout/collectors",
     "edges": "learners/rollout/collectors/edges.py",
     "gate": "learners/agents/gate",

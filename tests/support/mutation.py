@@ -39,17 +39,17 @@ SCOPE = (
     "extras/swarm/*.py",
     "envs/dialogue/*.py",
     # The graders.
-    "envs/families/mathematics/grading/*.py",
+    "envs/library/math/grading/*.py",
     "envs/families/writing/grading.py",
     "envs/families/writing/measures.py",
     "envs/families/yes_no/answers.py",
-    "envs/families/arithmetic/numbers.py",
+    "envs/library/gsm8k/numbers.py",
     "envs/families/coding/base.py",
     "envs/families/coding/exam.py",
     "envs/families/coding/extract.py",
     "envs/families/cooperation/*.py",
-    "envs/families/chess/play.py",
-    "envs/families/chess/notation.py",
+    "envs/library/checkmate/play.py",
+    "envs/library/checkmate/notation.py",
 )
 SECONDS = 120
 """Time of the tests of one mutant."""

@@ -25,7 +25,7 @@ from parsed import remember
 
 PROGRAMS = ("train", "evaluate", "report")
 LAZY = (
-    "laconic.envs.benchmarks.gsm8k",
+    "laconic.envs.library.gsm8k.benchmark",
     "laconic.learners.algorithms.group",
     "peft",
     "scipy.stats",

@@ -22,13 +22,13 @@ from textwrap import dedent, indent
 from typing import Any
 
 from laconic.envs import sandbox
+from laconic.envs.benchmarks.base import SPLIT, FamilyBenchmark, majority, priced
+from laconic.envs.benchmarks.generation import DISTRACTORS, Span
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment, fenced, fences, plainer
 from laconic.envs.families.coding.generate import LEVELS, Item, items
 from laconic.envs.families.coding.syntax import parse, under, without_closing_names
-from laconic.envs.families.common.benchmark import SPLIT, FamilyBenchmark, majority, priced
-from laconic.envs.families.common.generation import DISTRACTORS, Span
 from laconic.envs.task import Score, Split, Task
 
 NO_PROGRAM = "no program"

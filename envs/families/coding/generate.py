@@ -16,6 +16,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from laconic.envs.benchmarks.generation import Candidate, Pair, leveled, mix
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import (
@@ -30,7 +31,6 @@ from laconic.envs.families.coding.function import (
     signature,
 )
 from laconic.envs.families.coding.moves import TYPES
-from laconic.envs.families.common.generation import Candidate, Pair, leveled, mix
 from laconic.envs.task import Task
 
 _POOL = 16

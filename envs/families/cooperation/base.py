@@ -19,6 +19,8 @@ from random import Random
 from typing import Any
 
 from laconic.envs import sandbox
+from laconic.envs.benchmarks.base import JOINT
+from laconic.envs.benchmarks.generation import Span, span
 from laconic.envs.dialogue.messages import indented
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.coding.base import (
@@ -30,8 +32,6 @@ from laconic.envs.families.coding.base import (
 from laconic.envs.families.coding.exam import SECONDS, Exam
 from laconic.envs.families.coding.function import Chain, neighbors
 from laconic.envs.families.coding.generate import Item, items
-from laconic.envs.families.common.benchmark import JOINT
-from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.reward import MAX_REWARD, LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from laconic.envs.families.common.generation import Candidate, draw_different
+from laconic.envs.benchmarks.generation import Candidate, draw_different
 from laconic.envs.task import Split, Task
 
 

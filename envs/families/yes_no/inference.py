@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from laconic.envs.families.common.generation import Candidate, Pair, Problem, leveled
+from laconic.envs.benchmarks.generation import Candidate, Pair, Problem, leveled
 from laconic.envs.task import Task
 
 Make = Callable[[Random, bool], Problem]

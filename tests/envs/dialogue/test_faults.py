@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLORS
 from laconic.envs.contract import check_env
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.dialogue.faults import Fault, listeners
 from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.library.signal.benchmark import COLORS
 
 PEERS: dict[str, Any] = {"answer": "majority", "schedule": "all", "rounds": 3, "tasks": 50}
 SPLIT: dict[str, Any] = {

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from laconic import envs
-from laconic.envs import worlds
 from laconic.envs.errors import UnknownNameError
+from laconic.envs.registry import find
 from laconic.envs.worlds.base import TeacherStyle, TurnView, World, join_act, split_act
 
 STYLE = TeacherStyle(terse=0.5, silent=0.5, best=0.5, frames=1)
@@ -39,10 +39,10 @@ def test_speech_and_act_are_put_together_as_they_are_taken_apart():
         assert split_act(join_act(speech, act)) == (speech, act)
 
 
-@pytest.fixture(params=worlds.names())
+@pytest.fixture(params=envs.names("worlds"))
 def world(request):
     """Return every world with its defaults."""
-    return worlds.world(request.param)()
+    return find(request.param)()
 
 
 def test_worlds_are_environments_by_name_and_no_benchmarks(world):

@@ -12,7 +12,7 @@ from laconic.envs.contract import check_env
 from laconic.envs.contract.episodes import play
 from laconic.envs.dialogue.budget import UNLIMITED
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.worlds.commons.rules import Commons
+from laconic.envs.library.commons.rules import Commons
 from laconic.envs.worlds.environment import WorldEnv
 
 FIVE = [f"fisher_{number}" for number in range(5)]

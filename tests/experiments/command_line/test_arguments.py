@@ -9,8 +9,8 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from laconic import Run, compose
+from laconic.envs.benchmarks.sources import locate
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import locate
 from laconic.experiments.command_line.arguments import (
     Argument,
     check_style,

@@ -9,9 +9,9 @@ from hydra.core.config_store import ConfigStore
 
 from laconic import compose, envs
 from laconic.envs import registry
-from laconic.envs.benchmarks.signal import BENCHMARK
 from laconic.envs.errors import SettingError
-from laconic.envs.worlds.commons import Commons
+from laconic.envs.library.commons import Commons
+from laconic.envs.library.signal.benchmark import BENCHMARK
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.tree import CONF
 

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.errors import SettingError
-from laconic.envs.worlds.commons import Commons
+from laconic.envs.library.commons import Commons
 from laconic.experiments.command_line import tree
 from laconic.experiments.command_line.targets import (
     check_environments,

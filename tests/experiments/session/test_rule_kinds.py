@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLORS
+from laconic.envs.library.signal.benchmark import COLORS
 from laconic.envs.task import Task
 from laconic.experiments.session.rule_kinds import Consensus, Fall
 from laconic.experiments.session.rules import Context, Rules

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic import envs
-from laconic.envs.worlds.matrix import STRATEGIES
+from laconic.envs.library.matrix.rules import STRATEGIES
 from laconic.extras.analysis.memory_one import best_replies, payoffs
 from laconic.learners import ScriptedTeam, Start, play
 from laconic.learners.agents.population import PopulationTeam

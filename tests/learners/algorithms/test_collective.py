@@ -19,8 +19,8 @@ from omegaconf import OmegaConf
 from updates import equal, weights
 
 from laconic import envs
-from laconic.envs.benchmarks.signal import COLORS, THINGS
 from laconic.envs.errors import SettingError
+from laconic.envs.library.signal.benchmark import COLORS, THINGS
 from laconic.extras.analysis.voter import VoterTeam
 from laconic.learners.advantages.collective import Collective
 from laconic.learners.agents.hf import HFPolicy

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
+from laconic.envs.library.coop_humaneval.benchmark import BENCHMARK
 from laconic.envs.task import Task
 
 PROMPT = '''from typing import List

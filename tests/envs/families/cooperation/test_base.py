@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.cooperation.base import NO_SYNTAX, timed
+from laconic.envs.library.coop_humaneval.benchmark import BENCHMARK
 
 AUX = "def aux(xs):\n    return sorted(xs)\n"
 MAIN = "def tidy(xs):\n    return [2 * x for x in aux(xs)]\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
 from laconic.envs.families.coding.generate import items
 from laconic.envs.families.cooperation.base import drafts
+from laconic.envs.library.coop_humaneval.benchmark import BENCHMARK
 
 # Pairs of drafts of the auxiliary and of main, and what they are worth at most.
 WORTH = {(0, 0): 4.0, (0, 1): 3.5, (0, 2): 2.5, (3, 2): 2.1, (0, 5): 0.4, (3, 5): 0.0}

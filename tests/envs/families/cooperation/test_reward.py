@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
 from laconic.envs.families.cooperation.reward import LEVELS, MAX_REWARD
+from laconic.envs.library.coop_humaneval.benchmark import BENCHMARK
 from laconic.envs.task import Score, Task
 
 SORTS = "def aux(xs):\n    return sorted(xs)"

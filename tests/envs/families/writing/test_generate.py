@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from laconic import envs
+from laconic.envs.benchmarks.generation import split_of
 from laconic.envs.errors import SettingError
-from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.writing import abstracts, posts
 from laconic.envs.families.writing.generate import Piece, draw
 from laconic.envs.families.writing.measures import spaced_words, words
+from laconic.envs.library.arxiv import abstracts
+from laconic.envs.library.tldr import posts
 from laconic.envs.task import Task
 
 NAMES = ("tldr", "arxiv")

@@ -5,12 +5,13 @@ import time
 import pytest
 
 from laconic import envs
-from laconic.envs.benchmarks import arxiv, tldr
 from laconic.envs.dialogue.messages import REVISE
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import SOLVED, Levels, Plateau
 from laconic.envs.families.writing.measures import source_overlap
+from laconic.envs.library.arxiv import benchmark as arxiv
+from laconic.envs.library.tldr import benchmark as tldr
 from laconic.envs.task import Task
 
 TASK = Task("post", "Summarise.", (), "")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.benchmarks import arxiv, tldr
 from laconic.envs.families.writing.levels import (
     MAX_REWARD,
     SOLVED,
@@ -18,6 +17,8 @@ from laconic.envs.families.writing.levels import (
     grade,
 )
 from laconic.envs.families.writing.measures import CONNECTIVES
+from laconic.envs.library.arxiv import benchmark as arxiv
+from laconic.envs.library.tldr import benchmark as tldr
 
 TLDR, ARXIV = tldr.LEVELS, arxiv.LEVELS
 ALL_KINDS = " ".join(texts[0] for texts in CONNECTIVES.values())

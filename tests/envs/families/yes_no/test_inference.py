@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from laconic.envs.benchmarks import generation
+from laconic.envs.benchmarks.generation import Problem
 from laconic.envs.errors import SettingError
-from laconic.envs.families.common import generation
-from laconic.envs.families.common.generation import Problem
 from laconic.envs.families.yes_no.inference import generator
 
 

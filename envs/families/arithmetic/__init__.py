@@ -1,1 +1,0 @@
-"""Word problems of one to eight arithmetic steps, made from a seed."""

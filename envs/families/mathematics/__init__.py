@@ -1,1 +1,0 @@
-"""Competition mathematics: generated problems, and the grading of answers."""

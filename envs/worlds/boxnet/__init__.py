@@ -1,5 +1,0 @@
-"""BoxNet: one robot arm per cell of a grid moves boxes to targets of their color."""
-
-from laconic.envs.worlds.boxnet.rules import BoxNet
-
-__all__ = ["BoxNet"]

@@ -1,5 +1,0 @@
-"""Commons: agents live off one stock that grows back, and talk between the months."""
-
-from laconic.envs.worlds.commons.rules import Commons
-
-__all__ = ["Commons"]
