@@ -202,7 +202,7 @@ evidence-engine-speed: .venv/installed .venv-vllm/installed smollm2  ## rollout 
 	done
 
 evidence-staleness: .venv/installed  ## steps in lockstep and ahead of the updates, with a server that waits (docs/engine_figures.md)
-	$(BIN)/python tests/support/fake_engine.py serve learners/agents/tiny --port 8311 --ragged 3 & server=$$!; \
+	$(BIN)/python tests/support/fake_engine.py serve envs/library/gsm8k/policy --port 8311 --ragged 3 & server=$$!; \
 	for staleness in 0 1; do \
 	  $(BIN)/laconic train engine=vllm engine.url=http://127.0.0.1:8311 engine.tolerance=1 engine.max_staleness=$$staleness \
 	    $(FOUR_ADAPTERS) learner.correction=none train.steps=6 evaluation.tasks=2 hydra.run.dir=$(ENGINES)/staleness/$$staleness || break; \

@@ -12,19 +12,32 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from laconic.envs import library
 from laconic.envs.checks import choice
+from laconic.envs.declarations import Metric, Recipe
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Benchmark
+from laconic.envs.library import STAND_IN
+from laconic.envs.task import Benchmark, PromptedTask
 from laconic.envs.worlds import World
 
-__all__ = ["GROUP", "Factory", "find", "names", "register"]
+__all__ = [
+    "GROUP",
+    "STAND_IN",
+    "Factory",
+    "find",
+    "metrics",
+    "names",
+    "recipe",
+    "recipes",
+    "register",
+]
 
 GROUP = "laconic.environments"
 """Group of the entry points."""
@@ -98,6 +111,7 @@ def register(name: str, factory: Factory) -> None:
             " (laconic.envs.names() lists those in use)"
         )
     _registered[name] = factory
+    metrics.cache_clear()
 
 
 def find(name: str) -> Factory:
@@ -113,6 +127,56 @@ def find(name: str) -> Factory:
         return _environment(name)
     choice("environment", name, names())
     return _load(_offered()[name])
+
+
+def recipe(name: str) -> Recipe | None:
+    """Return the recipe of the policy that is shipped with an environment; None without one.
+
+    Names of environments that are not known by name have none.
+    """
+    known = name in _builtin() or name in _registered or name in _offered()
+    factory = find(name) if known else None
+    return factory.recipe if _is_declared(factory) else None
+
+
+def recipes() -> dict[str, Recipe]:
+    """Return the recipes of shipped policies by environment, in alphabetical order."""
+    found = {name: factory.recipe for name, factory in _declared().items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+@cache
+def metrics() -> Mapping[str, Metric]:
+    """Return the measures that environments declare, by name.
+
+    Of two environments that declare one name, that of this package counts, or else the first.
+    """
+    declared = _declared()
+    ordered = sorted(declared, key=lambda name: (name not in _builtin(), name))
+    return {
+        name: metric
+        for environment in reversed(ordered)
+        for name, metric in declared[environment].metrics.items()
+    }
+
+
+def _declared() -> dict[str, PromptedTask | type[PromptedTask]]:
+    """Return benchmarks and classes of worlds, without those of packages that cannot be imported.
+
+    Who reads a report of one environment does not need the package of another one.
+    """
+    factories = {}
+    for name in names():
+        with suppress(SettingError):
+            factories[name] = find(name)
+    return {name: factory for name, factory in factories.items() if _is_declared(factory)}
+
+
+def _is_declared(factory: object) -> TypeGuard[PromptedTask | type[PromptedTask]]:
+    """Return whether a factory is a benchmark or the class of a world, and not a function."""
+    return isinstance(factory, PromptedTask) or (
+        isinstance(factory, type) and issubclass(factory, PromptedTask)
+    )
 
 
 def _origin(factory: Factory | None) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
 
+from laconic.envs.declarations import Metric, Recipe
 from laconic.envs.errors import SettingError
 
 __all__ = [
@@ -135,6 +136,10 @@ class PromptedTask(ABC):
     """Settings that `laconic.envs.make` takes where the caller names none. `conf/env/<name>.yaml`
     says the same, so that one name is one game. A benchmark that declares no team has one agent of
     each role, and the first role answers."""
+    metrics: ClassVar[Mapping[str, Metric]] = {}
+    """Measures of its scores that no other part of Laconic knows (`Score.measures`), by name."""
+    recipe: ClassVar[Recipe | None] = None
+    """Policy that is shipped with the environment, and how it is made. None: there is none."""
     version: ClassVar[int] = 0
     """Version of the environment. A change of tasks, grading or reward raises it: results of two
     versions are not comparable. `metadata["name"]` is `<name>_v<version>`."""

@@ -10,11 +10,14 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
+from laconic.envs.registry import recipes
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.run_folder.folder import flatten
-from laconic.learners.agents.recipes import CARD, RECIPES
+from laconic.learners.agents.recipes import CARD
 from laconic.learners.commands import command
+
+RECIPES = recipes()
 
 _LEFT_OUT = ("env._target_", "env.tasks", "env.generator.seed", "env.budget", "env.reward")
 

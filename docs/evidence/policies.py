@@ -27,9 +27,12 @@ from cards import composed, recipe_command, write_card
 from rows import HERE
 
 from laconic import envs
+from laconic.envs.registry import recipes
 from laconic.experiments.run_folder.folder import read_rows
-from laconic.learners.agents.recipes import RECIPES, SHIPPED, STAND_IN
+from laconic.learners.agents.recipes import SHIPPED
 from laconic.learners.agents.tiny import TinyTeam
+
+RECIPES = recipes()
 
 FOLDER, UNSHIPPED = Path("outputs/policies"), HERE / "starts" / "unshipped.jsonl"
 PORTION, EVERY = 100, 50
@@ -132,7 +135,7 @@ def ship(name: str) -> None:
     values = [figures[kind][recipe.metric]["mean"] for kind in ("float32", "float16")]
     same = abs(values[0] - values[1]) <= MOST.get(name, 0.01)
     kind = "float16" if same else "float32"
-    target = SHIPPED / "shipped" / name
+    target = recipe.folder
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folders[kind], target)
     steps = composed(name).train.steps
@@ -165,7 +168,7 @@ def parameters_of(folder: Path) -> int:
 
 def main(names: Sequence[str]) -> None:
     """Make the policies of some environments; those of all but the first if none is named."""
-    for name in names or [name for name in RECIPES if name != STAND_IN]:
+    for name in names or [name for name, each in RECIPES.items() if each.folder != SHIPPED]:
         ship(name)
 
 

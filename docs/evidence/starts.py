@@ -24,7 +24,10 @@ from figures import (
 )
 from rows import HERE, Row, read
 
-from laconic.learners.agents.recipes import CARD, RECIPES, shipped
+from laconic.envs.registry import recipes
+from laconic.learners.agents.recipes import CARD, shipped
+
+RECIPES = recipes()
 
 PAGE = HERE.parent / "starts.md"
 MARK = "<!-- starts -->\n"

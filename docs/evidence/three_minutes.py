@@ -20,9 +20,11 @@ from statistics import fmean
 
 from rows import HERE
 
+from laconic.envs.registry import recipes
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.folder import read_rows
-from laconic.learners.agents.recipes import RECIPES
+
+RECIPES = recipes()
 
 FOLDER = Path("outputs/three_minutes")
 SEEDS = (1, 2, 3)

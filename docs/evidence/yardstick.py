@@ -15,9 +15,11 @@ from pathlib import Path
 from rows import HERE
 from starts import ENTRIES
 
+from laconic.envs.registry import recipes
 from laconic.experiments.run_folder.folder import read_rows
-from laconic.learners.agents.recipes import RECIPES
 from laconic.learners.commands import command
+
+RECIPES = recipes()
 
 FOLDER, ROWS = Path("outputs/yardstick"), HERE / "starts" / "yardstick.jsonl"
 

@@ -4,3 +4,8 @@ A folder has `ENVIRONMENT`: a benchmark, or the class of a world. Everything abo
 lies in its folder; what several of them share is in `envs.benchmarks`, `envs.worlds` and
 `envs.families`.
 """
+
+from pathlib import Path
+
+STAND_IN = Path(__file__).parent / "gsm8k" / "policy"
+"""Folder of the policy that stands in for those of environments that ship none."""

@@ -15,12 +15,13 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
+from laconic.envs.registry import recipe
 from laconic.envs.task import PRICE
 from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.reporting.words import count
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
-from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
+from laconic.learners.agents.recipes import CARD, SHIPPED, shipped
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_yaml
 
@@ -168,8 +169,8 @@ def unseen(cfg: DictConfig) -> str:
     here = {"env": world, **settings}
     warm_start = command("warm-start", **here, threads=1, **{"hydra.run.dir": f"warm/{world}"})
     train = command("train", **here, **{"agent.model": f"warm/{world}"})
-    recipe = RECIPES.get(world)
-    time = f" (about {recipe.minutes:.0f} minutes on one core)" if recipe else ""
+    declared = recipe(world)
+    time = f" (about {declared.minutes:.0f} minutes on one core)" if declared else ""
     return (
         f"{known}, so expect low scores and little to learn from at first. To train some that"
         f" have: {warm_start}{time}, then {train}"

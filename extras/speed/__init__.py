@@ -75,13 +75,14 @@ def environments(cfg: Any) -> tuple[str, ...]:
         UnknownNameError: one of them has no shipped policy.
     """
     from laconic.envs.errors import UnknownNameError
-    from laconic.learners.agents.recipes import RECIPES
+    from laconic.envs.registry import recipes
 
     chosen = cfg.measure.environments
+    known = tuple(recipes())
     if chosen == "all":
-        return tuple(RECIPES)
+        return known
     names = (chosen,) if isinstance(chosen, str) else tuple(chosen or ())
     for name in names:
-        if name not in RECIPES:
-            raise UnknownNameError("measure.environments", name, ["all", *RECIPES])
+        if name not in known:
+            raise UnknownNameError("measure.environments", name, ["all", *known])
     return names

@@ -104,7 +104,9 @@ def test_the_wheel_holds_one_name_and_every_file_of_the_package(wheel, clone):
         if path.is_file()
     ]
     # How the shipped policy was made is told in the repository.
-    paths = {f"learners/agents/tiny/{file}" for file in ("RECIPE.md", "recipe.yaml", "log.jsonl")}
+    paths = {
+        f"envs/library/gsm8k/policy/{file}" for file in ("RECIPE.md", "recipe.yaml", "log.jsonl")
+    }
     assert {file for file in held if f"laconic/{file}" not in names} <= paths
     assert "laconic/py.typed" in names and "laconic/__main__.py" in names
     kinds = {Path(file).suffix for file in held}

@@ -9,16 +9,18 @@ from hydra import compose, initialize_config_dir
 from safetensors import safe_open
 
 from laconic import envs
+from laconic.envs.registry import recipes
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.header import header, unseen
 from laconic.experiments.session.setup import make_environments, make_team
-from laconic.learners.agents.recipes import CARD, RECIPES, SHIPPED, shipped
+from laconic.learners.agents.recipes import CARD, SHIPPED, shipped
 from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import play
 
+RECIPES = recipes()
 TASKS = 200
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from laconic.envs.benchmarks.base import JOINT, FamilyBenchmark
 from laconic.envs.benchmarks.sources import FILES, Row, field, filled, keyed_rows
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
@@ -52,6 +53,16 @@ class Arxiv(WritingBenchmark, FamilyBenchmark):
     """
 
     name = "arxiv"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=30,
+        max_reply_tokens=513,
+        training={"train.tasks_per_step": 4},
+        metric="score",
+        target=1.6,
+        tasks=40,
+        final_tasks=200,
+    )
     # Enough for the 256 words that the reward allows.
     defaults = {
         **JOINT,

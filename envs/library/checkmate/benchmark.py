@@ -8,10 +8,12 @@ GPL-3.0-or-later), which is imported only where a board is needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from laconic.envs.benchmarks.base import SPLIT, MarkedAnswers, majority, priced
 from laconic.envs.benchmarks.generation import Span
 from laconic.envs.benchmarks.sources import Row, field
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.library.checkmate.move_texts import commitment
 from laconic.envs.task import Score, Split, Task
@@ -26,6 +28,7 @@ class Checkmate(MarkedAnswers):
     """
 
     name = "checkmate"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=15, max_reply_tokens=65, target=0.2)
     defaults = {
         **SPLIT,
         **priced(17),

@@ -21,6 +21,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from laconic.envs.benchmarks.generation import Candidate, draw_different, span
 from laconic.envs.checks import Count, check_fields, check_names
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.commons import scripts, stock
 from laconic.envs.library.commons.stock import (
@@ -81,6 +83,17 @@ class Commons(WordedCommons):
     """Let the last agent join in the fourth month (the source then has 15 months)."""
 
     name: ClassVar[str] = "commons"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=20,
+        max_reply_tokens=17,
+        training={"train.tasks_per_step": 1},
+        # A team that catches nothing survives too, so the gain chooses the start.
+        metric="score",
+        target=0.5,
+        tasks=8,
+        final_tasks=100,
+    )
     verdict: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {
         **WordedCommons.defaults,

@@ -8,8 +8,10 @@ the prompt. Reward: 0 to 4 (`envs.families.cooperation.reward`); each assert of 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from laconic.envs.benchmarks.sources import Row, field
+from laconic.envs.declarations import Recipe
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.cooperation.base import CooperativeCoding
@@ -24,6 +26,13 @@ class CoopHumanEval(CooperativeCoding):
     """Functions to be completed by two agents; sources as in `envs.library.humaneval`."""
 
     name = "coop_humaneval"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=15,
+        max_reply_tokens=65,
+        metric="score",
+        target=2.4,
+    )
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """Return the task of a row, whose solution may be missing."""

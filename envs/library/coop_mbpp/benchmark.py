@@ -7,7 +7,10 @@ agents read the sentence and the tests, in which alone the function's name stand
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from laconic.envs.benchmarks.sources import Row
+from laconic.envs.declarations import Recipe
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.cooperation.base import CooperativeCoding
 from laconic.envs.library.mbpp import benchmark as mbpp
@@ -18,6 +21,13 @@ class CoopMBPP(CooperativeCoding):
     """Functions to be written by two agents from a sentence and asserts."""
 
     name = "coop_mbpp"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=15,
+        max_reply_tokens=65,
+        metric="score",
+        target=2.4,
+    )
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """Return the task of an original row, as in `envs.library.mbpp`."""

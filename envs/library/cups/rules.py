@@ -16,12 +16,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, check_fields
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.cups import scripts, theory
 from laconic.envs.task import PRICE, Score, Task
@@ -88,6 +90,18 @@ class Cups(World[State, str]):
     """Rounds in which the last agent may answer; None: 4."""
 
     name: ClassVar[str] = "cups"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=12,
+        max_reply_tokens=9,
+        training={
+            "train.steps": 100,
+            "train.tasks_per_step": 64,
+            "train.group_size": 4,
+            "optimizer.lr": 3e-4,
+        },
+        target=0.99,
+    )
     common_reward: ClassVar[bool] = True
     only_phrases: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {

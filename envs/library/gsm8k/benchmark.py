@@ -7,10 +7,12 @@ Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:21
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from random import Random
 
 from laconic.envs.benchmarks.base import SPLIT, ShortAnswers, priced
 from laconic.envs.benchmarks.sources import Row, field, filled, split_question
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.library.gsm8k.falsify import falsified
 from laconic.envs.library.gsm8k.generate import generate
@@ -30,6 +32,7 @@ class GSM8K(ShortAnswers):
     """
 
     name = "gsm8k"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=11)
     defaults = {
         **SPLIT,
         **priced(12),

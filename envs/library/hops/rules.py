@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, check_fields, whole
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.hops import scripts, theory
 from laconic.envs.task import PRICE, Score, Task
@@ -71,6 +73,18 @@ class Hops(World[State, str]):
     """Rounds in which the team may answer; None: as many as steps."""
 
     name: ClassVar[str] = "hops"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=8,
+        max_reply_tokens=9,
+        training={
+            "train.steps": 100,
+            "train.tasks_per_step": 64,
+            "train.group_size": 4,
+            "optimizer.lr": 3e-4,
+        },
+        target=0.99,
+    )
     common_reward: ClassVar[bool] = True
     only_phrases: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {

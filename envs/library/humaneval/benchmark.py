@@ -14,8 +14,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from laconic.envs.benchmarks.sources import Row, field, split_sentences
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.base import CodingBenchmark
 from laconic.envs.families.coding.exam import Exam
@@ -34,6 +36,7 @@ class HumanEval(CodingBenchmark):
     """
 
     name = "humaneval"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=25, max_reply_tokens=97, target=0.2)
     goal = (
         "Your team completes a Python function together. What it has to do may be spread over the"
         " team, and some of it may be about another function."

@@ -15,12 +15,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, check_fields
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.jury import scripts
 from laconic.envs.library.jury.theory import EYES, alone, best, posterior, sight
@@ -68,6 +70,21 @@ class Jury(World[State, str]):
     mean, less noise)."""
 
     name: ClassVar[str] = "jury"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=4,
+        max_reply_tokens=9,
+        # All states in an evaluation; a message says little, so many tasks in small groups.
+        training={
+            "evaluation.tasks": None,
+            "train.tasks_per_step": 128,
+            "train.group_size": 4,
+            "optimizer.lr": 2e-4,
+        },
+        target=0.8,
+        # Helpers speak after 100 updates; the solver reads its own eyes only after 300.
+        first=400,
+    )
     common_reward: ClassVar[bool] = True
     only_phrases: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {

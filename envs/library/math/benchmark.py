@@ -16,6 +16,7 @@ from pathlib import Path
 
 from laconic.envs.benchmarks.base import SPLIT, MarkedAnswers, majority, priced
 from laconic.envs.benchmarks.sources import Row
+from laconic.envs.declarations import Recipe
 from laconic.envs.library.math.grading.boxed import answer_in, commitment
 from laconic.envs.library.math.grading.grade import grade, plain, same_form
 from laconic.envs.library.math.grading.latex import squeezed, tidy
@@ -44,6 +45,7 @@ class MATH(MarkedAnswers):
     """
 
     name = "math"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=20)
     defaults = {
         **SPLIT,
         **priced(13),

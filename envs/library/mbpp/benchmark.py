@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from laconic.envs.benchmarks.sources import Row, field
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.base import CodingBenchmark
 from laconic.envs.families.coding.exam import SECONDS, Exam
@@ -38,6 +40,7 @@ class MBPP(CodingBenchmark):
     """
 
     name = "mbpp"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=25, max_reply_tokens=97, target=0.2)
     goal = (
         "Your team writes a Python function together. What it has to do, its name and its tests"
         " may be spread over the team, and some of it may be about another function."

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from laconic.envs.benchmarks.base import SPLIT, ShortAnswers, priced
 from laconic.envs.benchmarks.generation import Candidate, Span, draw_different, span
 from laconic.envs.benchmarks.sources import Row, field
 from laconic.envs.checks import whole
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.task import Benchmark, Falsehood, Split, Task
 
@@ -106,6 +108,7 @@ class Signal(ShortAnswers):
     """
 
     name = "signal"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=6, target=0.6)
     defaults = {
         **SPLIT,
         **priced(5),

@@ -12,9 +12,11 @@ Chain-of-Thought Can Solve Them" (arXiv:2210.09261).
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from laconic.envs.benchmarks.base import SPLIT, ShortAnswers, priced
 from laconic.envs.benchmarks.sources import Row, field, filled
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.library.sports.generate import generate
@@ -30,6 +32,7 @@ class Sports(ShortAnswers):
     """
 
     name = "sports"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=15)
     defaults = {
         **SPLIT,
         **priced(14),

@@ -14,10 +14,12 @@ Reasoning Strategies" (arXiv:2101.02235); BIG-bench (arXiv:2206.04615).
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from laconic.envs.benchmarks.base import SPLIT, ShortAnswers, priced
 from laconic.envs.benchmarks.sources import Row, field, filled, split_sentences
 from laconic.envs.checks import flag
+from laconic.envs.declarations import Recipe
 from laconic.envs.errors import SourceError
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.library.strategyqa.knowledge import generate
@@ -35,6 +37,7 @@ class StrategyQA(ShortAnswers):
     """
 
     name = "strategyqa"
+    recipe = Recipe(Path(__file__).with_name("policy"), minutes=10)
     defaults = {
         **SPLIT,
         **priced(13),

@@ -16,8 +16,11 @@ and Stiennon et al. (arXiv 2009.01325).
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from laconic.envs.benchmarks.base import JOINT, FamilyBenchmark
 from laconic.envs.benchmarks.sources import Row, field, filled
+from laconic.envs.declarations import Recipe
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.library.tldr.posts import generate
@@ -41,6 +44,13 @@ class Tldr(WritingBenchmark, FamilyBenchmark):
     """
 
     name = "tldr"
+    recipe = Recipe(
+        Path(__file__).with_name("policy"),
+        minutes=10,
+        max_reply_tokens=65,
+        metric="score",
+        target=1.6,
+    )
     defaults = {
         **JOINT,
         "reward": {"paid": "round", "normalizer": 58},

@@ -1,6 +1,6 @@
 """Team of a shipped policy, a very small causal language model with its own tokenizer.
 
-There is one for each of several environments (`learners.agents.recipes`). They have a stock
+There is one for each of several environments (`envs.declarations.Recipe`). They have a stock
 `transformers` architecture and were trained by `laconic warm-start` on scripted conversations.
 """
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from laconic.envs.checks import Count, Model
+from laconic.envs.registry import recipe
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
-from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, SHIPPED, shipped
+from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, SHIPPED, shipped
 
 __all__ = ["TinySamplingSettings", "TinyTeam"]
 
@@ -32,7 +33,7 @@ class TinyTeam(HFTeam):
 
     model: Model | None = None  # type: ignore[assignment]  # __post_init__ replaces None
     """Folder of the weights; None: the weights shipped for the environment (`for_environment`), or
-    else those of `gsm8k`."""
+    else those that stand in."""
     sampling: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
     """Sampling settings."""
     _shipped: bool = field(default=False, init=False)
@@ -48,16 +49,16 @@ class TinyTeam(HFTeam):
         """Return the team with the weights shipped for an environment, unless `model` names some.
 
         Args:
-            name: name of the environment; the weights of `gsm8k` stand in for missing ones.
+            name: name of the environment; others stand in for missing weights.
         """
-        team, recipe = super().for_environment(name), RECIPES.get(name)
-        if not self._shipped or recipe is None:
+        team, declared = super().for_environment(name), recipe(name)
+        if not self._shipped or declared is None:
             return team
         folder = shipped(name)
         team = team if folder is None else replace(team, model=str(folder))
-        team._training = dict(recipe.training)
-        if folder is None:
-            team._training.pop(MAX_REPLY_TOKENS, None)
+        team._training = dict(declared.training)
+        if folder is not None and declared.max_reply_tokens is not None:
+            team._training[MAX_REPLY_TOKENS] = declared.max_reply_tokens
         return team
 
     def defaults(self, imitates: bool = False) -> dict[str, Any]:

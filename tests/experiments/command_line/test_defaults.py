@@ -11,14 +11,17 @@ from places import CONF, configs
 
 from laconic import envs
 from laconic.envs.errors import SettingError
+from laconic.envs.registry import recipes
 from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.command_line.targets import part_name, settle
 from laconic.experiments.command_line.tree import leaves
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
-from laconic.learners.agents.recipes import MAX_REPLY_TOKENS, RECIPES, shipped
+from laconic.learners.agents.recipes import shipped
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.agents.tiny import TinyTeam
+
+RECIPES = recipes()
 
 MESSAGE, EPISODE = "env.budget.message", "env.budget.episode"
 STARTS = {path.stem: OmegaConf.load(path) for path in configs("warm_start/*.yaml").values()}
@@ -130,7 +133,7 @@ def test_a_warm_start_has_the_values_of_its_environment_and_typed_ones_win(name)
 @pytest.mark.parametrize("name", [name for name in RECIPES if shipped(name)])
 def test_a_shipped_policy_may_say_as_much_as_it_was_taught(name):
     taught = composed("experiment=warm_start", f"env={name}")[0].agent.sampling.max_reply_tokens
-    assert RECIPES[name].training.get(MAX_REPLY_TOKENS, 49) == taught
+    assert (RECIPES[name].max_reply_tokens or 49) == taught
 
 
 def test_a_warm_start_of_boxnet_is_small_and_keeps_what_was_typed():

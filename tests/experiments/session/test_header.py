@@ -20,7 +20,7 @@ from laconic.experiments.session.header import (
     unaffordable,
     unseen,
 )
-from laconic.learners.agents.recipes import SHIPPED
+from laconic.learners.agents.recipes import SHIPPED, shipped
 
 
 def cfg_of(*overrides):
@@ -34,7 +34,7 @@ def test_the_header_names_agent_environment_learner_and_folder():
     assert header(cfg, choices, Path("/runs/one")) == [
         "trains tiny on math by rloo, seed 3: 7 steps of 16 tasks x 8 episodes",
         "written to /runs/one",
-        f"weights shipped for math: {SHIPPED / 'shipped' / 'math'}",
+        f"weights shipped for math: {shipped('math')}",
     ]
     choices = {"env": "gsm8k", "agent": "tiny", "learner": "gspo"}
     assert header(cfg_of(), choices, Path("x"))[-1] == f"weights shipped for gsm8k: {SHIPPED}"
