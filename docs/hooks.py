@@ -4,6 +4,7 @@
     <!-- hidden: train -->                         settings of a program that no yaml shows
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
     <!-- names: laconic.envs -->                   public names of a module and what they are
+    <!-- metrics: envs -->                         measures that environments declare
 
 So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
 calls `on_page_markdown`, which imports no torch.
@@ -21,6 +22,7 @@ from typing import Any
 import yaml
 
 from laconic.envs.checks import in_words
+from laconic.envs.registry import metrics
 from laconic.experiments.command_line.meanings import Composed, Row, read_rows
 from laconic.experiments.command_line.tree import declared
 
@@ -39,7 +41,7 @@ LEFT_OUT = {
 """Settings that no page shows, and why."""
 BOOSTS = {"Tutorials": 3.0, "Guides": 2.0, "Background": 1.5}
 """Weight of a page in the search by section of the navigation; 1 in other sections."""
-_MARK = re.compile(r"^<!-- (settings|hidden|words|names): (\S+)(?: (\w+))? -->$", re.M)
+_MARK = re.compile(r"^<!-- (settings|hidden|words|names|metrics): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
@@ -59,7 +61,10 @@ def _replacement(mark: re.Match[str]) -> str:
         return table(("key", "default", "takes", "meaning"), [*hidden(name)])
     if kind == "names":
         return table(("name", "what it is"), [(f"`{n}`", text) for n, text in public(name)])
-    meanings = words(ROOT / name, variable)
+    if kind == "metrics":
+        meanings = {key: metric.meaning for key, metric in metrics().items()}
+    else:
+        meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])
 
 

@@ -24,6 +24,7 @@ from typing import Annotated, Any, cast
 from laconic.envs.benchmarks.generation import Candidate, draw_different
 from laconic.envs.benchmarks.sources import held_out
 from laconic.envs.checks import TRUSTED, Bound, Count, Trust, check_names, checked
+from laconic.envs.declarations import Metric, Recipe
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
@@ -45,6 +46,8 @@ __all__ = [
     "DialogueEnv",
     "Fault",
     "FreeText",
+    "Metric",
+    "Recipe",
     "Reward",
     "Score",
     "Task",
@@ -58,7 +61,7 @@ __all__ = [
     "register",
 ]
 
-explain((Budget, Candidate, Channel, Fault, Reward, Score, Task))
+explain((Budget, Candidate, Channel, Fault, Metric, Recipe, Reward, Score, Task))
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096

@@ -137,7 +137,8 @@ class PromptedTask(ABC):
     says the same, so that one name is one game. A benchmark that declares no team has one agent of
     each role, and the first role answers."""
     metrics: ClassVar[Mapping[str, Metric]] = {}
-    """Measures of its scores that no other part of Laconic knows (`Score.measures`), by name."""
+    """Measures of its scores (`Score.measures`), by name. Those of a benchmark are in every score;
+    one may be `env.reward.multiply_by` or `env.reward.measure`."""
     recipe: ClassVar[Recipe | None] = None
     """Policy that is shipped with the environment, and how it is made. None: there is none."""
     version: ClassVar[int] = 0
@@ -203,9 +204,6 @@ class Benchmark(PromptedTask):
 
     separator: ClassVar[str] = " "
     """Text between two statements that one agent reads; a line break where they are code."""
-    measures: ClassVar[tuple[str, ...]] = ()
-    """Names of the `measures` of every score; one may be `env.reward.multiply_by` or
-    `env.reward.measure`."""
     slow: ClassVar[bool] = False
     """True if grading waits for other processes; rollouts then grade many episodes at a time."""
 

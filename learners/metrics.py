@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.envs.dialogue.roster import role_of
+from laconic.envs.registry import metrics
 from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Usage
@@ -63,14 +64,6 @@ GLOSSARY: Mapping[str, str] = {
 }
 """Meaning of each metric, in one or two sentences."""
 MEASURES: Mapping[str, str] = {
-    "stated": "Share of answers in the form that the instructions ask for, such as `#### 12`.",
-    "strict": (
-        "Accuracy that counts answers in that form only. Accuracy also reads answers in other"
-        " forms, so what `strict` alone gains is form."
-    ),
-    "source_overlap": (
-        "Share of the words of a text (without stop-words) that also occur in its source."
-    ),
     "facts_told": (
         "Share of the useful facts dealt among a team that their holders said word for word (case"
         " and white space aside), mean over episodes. The higher the better, but facts in other"
@@ -84,30 +77,13 @@ MEASURES: Mapping[str, str] = {
         " where messages have addresses or each listener costs."
     ),
     "unheard_rate": "Share of the same messages that no agent heard.",
-    "months": "Months of a commons up to its collapse, or all of them.",
-    "survived": "Share of episodes of a commons in which the stock was never lost (GovSim).",
-    "survived_to_last": "The same, except that a collapse in the last month counts as survival.",
-    "gain": "Units that an agent took out of a commons, mean over agents.",
-    "efficiency": "Units that all agents took, as a share of the possible regrowth; at most 1.",
-    "equality": "1 less the Gini coefficient of the units that the agents of a commons took.",
-    "monthly_gini": "Gini coefficient of the units that they took in a month, mean over months.",
-    "overuse": "Share of harvests that asked for more than a fair share of the regrowth.",
-    "words_per_month": "Words that all agents together said in a month.",
-    "steps_taken": "Steps in which the arms of `boxnet` moved boxes.",
-    "messages": "Messages of an episode of `boxnet`.",
-    "objections": "Objections to drafts of a plan in an episode of `boxnet`.",
-    "cooperation": "Share of choices in `matrix` that are the first act, such as C.",
-    "refused": "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out.",
-    "spoke_dim": "Share of the helpers with dim eyes that spoke in a round of `jury`.",
-    "spoke_fair": "The same of helpers with fair eyes.",
-    "spoke_sharp": "The same of helpers with sharp eyes.",
     "distance_to_best": (
         "Reward of the best team that is known at these prices, less `reward`; below 0 if the team"
         " earns more. Exact where an evaluation plays all tasks."
     ),
 }
-"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a game is played
-(`commons`, `boxnet`, `matrix`, `jury`), messages get lost, or listeners are counted."""
+"""Further metrics where facts are dealt, messages get lost, listeners are counted, or the best team
+is known. Environments declare others (`envs.registry.metrics`)."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
@@ -144,17 +120,14 @@ GATE: Mapping[str, str] = {
 """Further metrics where a gate decides who speaks (`agent.gate`). The first three leave out turns
 in which it is unknown whether the agent was informed."""
 
-SHARES = frozenset(
+_IN_PERCENT = frozenset(
     (
-        *("accuracy", "strict", "stated", "silence_rate", "silent_if_uninformed"),
-        *("spoke_if_informed", "cut_rate", "truncated_replies", "truncated_rate"),
-        *("source_overlap", "facts_told", "lost_rate", "unheard_rate", "overuse", "cooperation"),
-        *("survived", "survived_to_last", "gate_precision", "gate_recall"),
-        *("spoke_dim", "spoke_fair", "spoke_sharp"),
+        *("accuracy", "silence_rate", "silent_if_uninformed", "spoke_if_informed", "cut_rate"),
+        *("truncated_replies", "truncated_rate", "facts_told", "lost_rate", "unheard_rate"),
+        *("gate_precision", "gate_recall"),
     )
 )
-"""Metrics that are shares of something, from 0 to 1; they are shown in percent."""
-_FRACTIONS = SHARES | {"efficiency", "equality", "monthly_gini", "gate_f1"}
+_FRACTIONS = _IN_PERCENT | {"gate_f1"}
 _SIGNED = ("score", "reward", "task_reward", "distance_to_best")
 """Metrics that may be below 0, because a task reward may."""
 
@@ -162,13 +135,20 @@ _SIGNED = ("score", "reward", "task_reward", "distance_to_best")
 def bounds(name: str) -> tuple[float, float]:
     """Return the smallest and the largest value that a metric can have.
 
-    A metric of an environment's or a package's own may have any value.
+    A metric that nobody declares may have any value.
     """
+    if name in metrics():
+        return metrics()[name].bounds
     by_role = name.startswith("tokens_said/")
     words_of = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE)
     known = by_role or any(name in words for words in words_of)
     low = 0.0 if known and name not in _SIGNED else -math.inf
     return low, 1.0 if name in _FRACTIONS else math.inf
+
+
+def is_share(name: str) -> bool:
+    """Return whether a metric is a share of something, from 0 to 1, which is shown in percent."""
+    return name in _IN_PERCENT or (name in metrics() and metrics()[name].share)
 
 
 @dataclass(frozen=True, slots=True)

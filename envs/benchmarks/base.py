@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from laconic.envs.benchmarks.sources import NO_DOCUMENTS, Documents, Row, keyed_rows
 from laconic.envs.checks import check_names
+from laconic.envs.declarations import Metric
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import PRICE, Benchmark, Score, Split, Task
 
@@ -111,7 +112,17 @@ class MarkedAnswers(FamilyBenchmark):
     mentions. Two measures of every score show what of it is form (`_form`).
     """
 
-    measures = ("stated", "strict")
+    metrics = {
+        "stated": Metric(
+            "Share of answers in the form that the instructions ask for, such as `#### 12`.",
+            share=True,
+        ),
+        "strict": Metric(
+            "Accuracy that counts answers in that form only. Accuracy also reads answers in other"
+            " forms, so what `strict` alone gains is form.",
+            share=True,
+        ),
+    }
     mark: ClassVar[str] = "####"
     """Mark that the instructions ask for."""
     commitment: ClassVar[Callable[..., tuple[str, str] | None]]

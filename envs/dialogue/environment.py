@@ -250,7 +250,7 @@ class DialogueEnv(TeamEnv):
         self.holders, self.joint = roster.holders, roster.joint
         self.information = information
         for key in ("multiply_by", "measure"):
-            choice(f"env.reward.{key}", getattr(self.reward, key), (None, *benchmark.measures))
+            choice(f"env.reward.{key}", getattr(self.reward, key), (None, *benchmark.metrics))
         self.stop_at, self.agree_at = stop_at, agree_at
         if self.agree_at is not None and (self.joint or len(self.answering) < 2):
             raise SettingError(

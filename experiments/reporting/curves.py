@@ -13,7 +13,7 @@ from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import Run, goal, thoughtful
 from laconic.experiments.reporting.sweep import Sweep
 from laconic.experiments.reporting.words import label
-from laconic.learners.metrics import SHARES
+from laconic.learners.metrics import is_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
     axes.set_xlabel("training step")
     look.ticks(axes.xaxis, 6, integer=True)
     look.ticks(axes.yaxis, 6)
-    if metrics[0] in SHARES:
+    if is_share(metrics[0]):
         # One percentage alone starts at the quarter below it, so that small changes are visible.
         lowest = axes.dataLim.y0 - 0.02 if len(metrics) == 1 else 0.0
         axes.set_ylim(max(math.floor(4 * lowest) / 4, 0.0), 1.02)
@@ -220,7 +220,7 @@ def of_settings(sweep: Sweep, environment: str = "") -> look.Picture | None:
             axes.set_title(label(name).capitalize())
             axes.set_xlabel("training step")
             axes.set_ylim(bottom=0)
-            if name in SHARES:
+            if is_share(name):
                 look.in_percent(axes.yaxis)
         panels[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
 
@@ -255,7 +255,7 @@ def _labels(points: Sequence[look.Point]) -> tuple[tuple[float, float, str], ...
     for point in points:
         metric, _, rest = point.name.partition(", ")
         (step, value), bare = point.at, metric.rpartition("/")[2]
-        number = f"{100 * value:.1f} %" if bare in SHARES else f"{value:.4g}"
+        number = f"{100 * value:.1f} %" if is_share(bare) else f"{value:.4g}"
         words = f"step {step:.0f}: {label(bare)} {number}{f' ({rest})' if rest else ''}"
         labels.append((round(point.place[0], 2), round(point.place[1], 2), words))
     return tuple(labels)

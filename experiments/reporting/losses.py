@@ -9,7 +9,7 @@ from __future__ import annotations
 from laconic.experiments.reporting.pooled import changed
 from laconic.experiments.reporting.records import Evaluation, Run, goal
 from laconic.experiments.reporting.words import label, level
-from laconic.learners.metrics import SHARES, Interval
+from laconic.learners.metrics import Interval, is_share
 
 SPOKEN = "spoke_if_informed"
 LEAST = {SPOKEN: 0.05}
@@ -23,7 +23,7 @@ def losses(run: Run, after: Evaluation | None) -> dict[str, str]:
     sentences = {}
     for name in (goal([run]), SPOKEN):
         ends, change = compared(run, name, after)
-        least = LEAST.get(name, LEAST_SHARE if name in SHARES else 0.0)
+        least = LEAST.get(name, LEAST_SHARE if is_share(name) else 0.0)
         if ends and change and change.high < 0 and change.mean <= -least:
             sentences[name] = _sentence(run, name, ends, after)
     return sentences

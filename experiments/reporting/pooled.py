@@ -18,7 +18,7 @@ from laconic.experiments.statistics.intervals import (
     over_tasks_and_seeds,
     student,
 )
-from laconic.learners.metrics import SHARES, Interval, bounds
+from laconic.learners.metrics import Interval, bounds, is_share
 
 Pairs = Sequence[tuple[Evaluation, Evaluation]]
 """Evaluation to compare with, and evaluation; one pair per seed."""
@@ -34,7 +34,7 @@ def pooled(evaluations: Sequence[Evaluation | None], name: str) -> Interval | No
         interval = over_seeds(figures)
     elif _same_tasks(having):
         runs = [entry.outcomes[name] for entry in having]
-        interval = over_tasks_and_seeds(runs, share=name in SHARES)
+        interval = over_tasks_and_seeds(runs, share=is_share(name))
     else:
         interval = student([figure.mean for figure in figures])
     low, high = bounds(name)
@@ -54,7 +54,7 @@ def changed(pairs: Pairs, name: str) -> Interval | None:
     paired = _kept([*starts, *ends], name) and all(_same_tasks(pair) for pair in pairs)
     if paired and _same_tasks(ends):
         runs, first = ([entry.outcomes[name] for entry in side] for side in (ends, starts))
-        return over_tasks_and_seeds(runs, first, share=name in SHARES)
+        return over_tasks_and_seeds(runs, first, share=is_share(name))
     if paired:
         # Seeds with tasks of their own: each pair is one independent change.
         changes = [changed([pair], name) for pair in pairs]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.envs.dialogue.messages import printable
-from laconic.learners.metrics import SHARES, Interval
+from laconic.learners.metrics import Interval, is_share
 
 LABELS = {
     "accuracy": "accuracy",
@@ -146,7 +146,7 @@ def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
 
 
 def _is_share(name: str) -> bool:
-    return name in SHARES or name.startswith(_OF_SAMPLES)
+    return is_share(name) or name.startswith(_OF_SAMPLES)
 
 
 def _signed(text: str) -> str:

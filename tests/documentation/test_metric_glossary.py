@@ -11,6 +11,7 @@ import pytest
 from fake_engine import FakeEngine
 from places import ROOT, configs
 
+from laconic.envs.registry import metrics
 from laconic.extras.analysis.demand_statistics import GLOSSARY as DEMAND
 from laconic.extras.analysis.spread import GLOSSARY as SPREAD
 from laconic.learners.metrics import GATE, GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
@@ -48,6 +49,8 @@ def explained() -> set[str]:
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         entries |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
+    assert "<!-- metrics: envs -->" in text
+    entries |= {f"{kind}/{name}" for name in metrics() for kind in ("train", "eval")}
     assert "<!-- words: extras/analysis/demand_statistics.py GLOSSARY -->" in text
     entries |= {f"demand/{name}" for name in DEMAND}
     assert "<!-- words: extras/analysis/spread.py GLOSSARY -->" in text
@@ -127,7 +130,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     ghosts = {each for each in explained() if not any(fnmatchcase(name, each) for name in names)}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
         f"{kind}/{name}"
-        for name in (*MEASURES.keys() - WRITTEN, *THINKING)
+        for name in (*{*MEASURES, *metrics()} - WRITTEN, *THINKING)
         for kind in ("train", "eval")
     } | {"learner/skipped_value_steps", "train/own_accuracy"}
 

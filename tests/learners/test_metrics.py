@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
+from laconic.envs.registry import metrics
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.interfaces import GateCall
 from laconic.learners.metrics import (
     GATE,
     GLOSSARY,
     MEASURES,
-    SHARES,
     SPENDING,
     THINKING,
     Outcomes,
     bounds,
     intervals,
+    is_share,
     outcomes,
     prefixed,
     summarize,
@@ -337,15 +338,18 @@ def test_a_metric_has_bounds(name, ends):
 
 
 def test_every_share_of_the_glossaries_is_bounded_and_shown_in_percent():
-    glossaries = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE)
+    declared = {name: metric.meaning for name, metric in metrics().items()}
+    glossaries = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE, declared)
     shares = {
         name
         for glossary in glossaries
         for name, meaning in glossary.items()
         if meaning.startswith("Share") or ": share of the turns" in meaning
     }
-    assert len(shares) >= 16 and shares <= SHARES
-    assert {bounds(name) for name in SHARES} == {(0.0, 1.0)}
+    assert len(shares) >= 16 and all(map(is_share, shares))
+    assert {bounds(name) for name in shares} == {(0.0, 1.0)}
+    assert not is_share("gain") and bounds("gain") == (0.0, math.inf)
+    assert not is_share("equality") and bounds("equality") == (0.0, 1.0)
 
 
 def test_episodes_of_all_tasks_count_by_their_weights(episodes):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, ClassVar
 
+from laconic.envs.declarations import Metric
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.writing.levels import MAX_REWARD, SOLVED, WORTH, Levels, Plateau, grade
 from laconic.envs.families.writing.measures import CONNECTIVES, source_overlap
@@ -15,7 +16,12 @@ from laconic.envs.task import Benchmark, Score, Task
 class WritingBenchmark(Benchmark):
     """Texts that two roles write side by side, graded together; nothing in them commits."""
 
-    measures = ("source_overlap",)
+    metrics = {
+        "source_overlap": Metric(
+            "Share of the words of a text (without stop-words) that also occur in its source.",
+            share=True,
+        ),
+    }
     max_reward = MAX_REWARD
     graded = True
     levels: ClassVar[Levels]

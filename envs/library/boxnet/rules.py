@@ -26,6 +26,7 @@ import numpy as np
 
 from laconic.envs.benchmarks.generation import Candidate, draw_different, span
 from laconic.envs.checks import Count, check_fields, check_names, choice
+from laconic.envs.declarations import Metric
 from laconic.envs.dialogue.roster import agent_names
 from laconic.envs.errors import SettingError
 from laconic.envs.library.boxnet.grid import (
@@ -138,6 +139,14 @@ class BoxNet(World[State, str]):
     """All moves start from the same grid, or arms move one after another as in the source."""
 
     name: ClassVar[str] = "boxnet"
+    metrics = {
+        "steps_taken": Metric("Steps in which the arms of `boxnet` moved boxes."),
+        "messages": Metric("Messages of an episode of `boxnet`."),
+        "objections": Metric("Objections to drafts of a plan in an episode of `boxnet`."),
+        "refused": Metric(
+            "Tasks of an episode of `boxnet`, in plans and acts, that could not be carried out."
+        ),
+    }
     defaults: ClassVar[Mapping[str, Any]] = {
         "budget": {"message": 256},
         "reward": {"price": PRICE, "normalizer": 155},

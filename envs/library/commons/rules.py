@@ -29,7 +29,7 @@ import numpy as np
 
 from laconic.envs.benchmarks.generation import Candidate, draw_different, span
 from laconic.envs.checks import Count, check_fields, check_names
-from laconic.envs.declarations import Recipe
+from laconic.envs.declarations import Metric, Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.commons import scripts, stock
 from laconic.envs.library.commons.stock import (
@@ -83,6 +83,29 @@ class Commons(WordedCommons):
     """Let the last agent join in the fourth month (the source then has 15 months)."""
 
     name: ClassVar[str] = "commons"
+    metrics = {
+        "months": Metric("Months of a commons up to its collapse, or all of them."),
+        "survived": Metric(
+            "Share of episodes of a commons in which the stock was never lost (GovSim).", share=True
+        ),
+        "survived_to_last": Metric(
+            "The same, except that a collapse in the last month counts as survival.", share=True
+        ),
+        "gain": Metric("Units that an agent took out of a commons, mean over agents."),
+        "efficiency": Metric(
+            "Units that all agents took, as a share of the possible regrowth; at most 1.", high=1.0
+        ),
+        "equality": Metric(
+            "1 less the Gini coefficient of the units that the agents of a commons took.", high=1.0
+        ),
+        "monthly_gini": Metric(
+            "Gini coefficient of the units that they took in a month, mean over months.", high=1.0
+        ),
+        "overuse": Metric(
+            "Share of harvests that asked for more than a fair share of the regrowth.", share=True
+        ),
+        "words_per_month": Metric("Words that all agents together said in a month."),
+    }
     recipe = Recipe(
         Path(__file__).with_name("policy"),
         minutes=20,

@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, check_fields
-from laconic.envs.declarations import Recipe
+from laconic.envs.declarations import Metric, Recipe
 from laconic.envs.errors import SettingError
 from laconic.envs.library.jury import scripts
 from laconic.envs.library.jury.theory import EYES, alone, best, posterior, sight
@@ -70,6 +70,13 @@ class Jury(World[State, str]):
     mean, less noise)."""
 
     name: ClassVar[str] = "jury"
+    metrics = {
+        "spoke_dim": Metric(
+            "Share of the helpers with dim eyes that spoke in a round of `jury`.", share=True
+        ),
+        "spoke_fair": Metric("The same of helpers with fair eyes.", share=True),
+        "spoke_sharp": Metric("The same of helpers with sharp eyes.", share=True),
+    }
     recipe = Recipe(
         Path(__file__).with_name("policy"),
         minutes=4,

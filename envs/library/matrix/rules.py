@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from laconic.envs.checks import Count, Whole, check_fields
+from laconic.envs.declarations import Metric
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import PRICE, Score, Task
 from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, World, act_line
@@ -102,6 +103,11 @@ class Matrix(World[State, str]):
     """Growth of a capital in `threshold`: of what it has become, or of what it was at first."""
 
     name: ClassVar[str] = "matrix"
+    metrics = {
+        "cooperation": Metric(
+            "Share of choices in `matrix` that are the first act, such as C.", share=True
+        ),
+    }
     verdict: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {
         **World.defaults,
