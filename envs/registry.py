@@ -13,16 +13,16 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, TypeGuard, get_args
+from inspect import isclass
+from typing import Any, Literal, get_args
 
 from laconic.envs import library
 from laconic.envs.checks import choice
 from laconic.envs.declarations import Metric, Recipe
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.library import STAND_IN
 from laconic.envs.task import Benchmark, PromptedTask
 from laconic.envs.worlds import World
@@ -130,13 +130,9 @@ def find(name: str) -> Factory:
 
 
 def recipe(name: str) -> Recipe | None:
-    """Return the recipe of the policy that is shipped with an environment; None without one.
-
-    Names of environments that are not known by name have none.
-    """
-    known = name in _builtin() or name in _registered or name in _offered()
-    factory = find(name) if known else None
-    return factory.recipe if _is_declared(factory) else None
+    """Return the recipe of the policy that is shipped with an environment; None without one."""
+    declared = _declaration(name)
+    return None if declared is None else declared.recipe
 
 
 def recipes() -> dict[str, Recipe]:
@@ -161,22 +157,24 @@ def metrics() -> Mapping[str, Metric]:
 
 
 def _declared() -> dict[str, PromptedTask | type[PromptedTask]]:
-    """Return benchmarks and classes of worlds, without those of packages that cannot be imported.
+    """Return all benchmarks and classes of worlds by name."""
+    found = {name: _declaration(name) for name in names()}
+    return {name: each for name, each in found.items() if each is not None}
 
-    Who reads a report of one environment does not need the package of another one.
+
+def _declaration(name: str) -> PromptedTask | type[PromptedTask] | None:
+    """Return a benchmark or the class of a world; None for another name or a function.
+
+    Nor is a package that cannot be imported an error here: who reads a report of one environment
+    does not need that of another one.
     """
-    factories = {}
-    for name in names():
-        with suppress(SettingError):
-            factories[name] = find(name)
-    return {name: factory for name, factory in factories.items() if _is_declared(factory)}
-
-
-def _is_declared(factory: object) -> TypeGuard[PromptedTask | type[PromptedTask]]:
-    """Return whether a factory is a benchmark or the class of a world, and not a function."""
-    return isinstance(factory, PromptedTask) or (
-        isinstance(factory, type) and issubclass(factory, PromptedTask)
-    )
+    try:
+        factory = find(name)
+    except (SettingError, UnknownNameError):
+        return None
+    if isinstance(factory, PromptedTask):
+        return factory
+    return factory if isclass(factory) and issubclass(factory, PromptedTask) else None
 
 
 def _origin(factory: Factory | None) -> tuple[str, str]:

@@ -7,7 +7,7 @@ For each environment, in turn:
 2. The first checkpoint that reached it is evaluated in single and in half precision. If none did,
    the last one is, and nothing is shipped: a row in `starts/unshipped.jsonl` has what it reaches.
 3. Half precision is shipped if the figure changes by at most one point in a hundred.
-4. The weights and their card are copied to `learners/agents/tiny/shipped/<environment>`.
+4. The weights and their card are copied to `envs/library/<environment>/policy`.
 
 It continues where it was stopped. Processor time is that of the programs that it starts.
 """

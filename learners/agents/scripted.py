@@ -108,7 +108,7 @@ class ScriptedTeam:
 
     script: Word = "oracle"
     """Name of the script: `oracle`, `telegraph`, `verbose`, `random` or `silent`; or a script of a
-    world, such as `share` and `constant:10` of `commons`."""
+    world, such as `share` or `constant:10`."""
     tokenize: Tokenize = split_words
     """Function that cuts text into tokens; environments count budgets with it."""
 

@@ -148,7 +148,7 @@ class Ballots(Collector):
             raise SettingError(
                 f"learner.collective.consistency={self.collective.consistency} compares answers to"
                 f" several wordings of a task, and {benchmark.name} has one for {task.key}; choose"
-                " env=signal, or set learner.collective.consistency=0"
+                " an environment with several, or set learner.collective.consistency=0"
             )
         return (task, *others)
 

@@ -186,7 +186,7 @@ class Recorded(Collector):
                 + ("solved " if self.solved else "")
                 + "episode of a training task of this environment; record some with the same env"
                 f" settings: {command('evaluate', **_RECORDING)}. Where no episode counts as"
-                " solved, as in commons and matrix, set learner.collect.solved=false"
+                " solved, as in games of own gains, set learner.collect.solved=false"
             )
         indices = np.random.default_rng((seed, 2)).integers(len(self._rows), size=len(starts))
         rows = [self._rows[index] for index in indices]
