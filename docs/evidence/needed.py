@@ -27,7 +27,7 @@ from laconic.envs.library.jury import theory
 from laconic.envs.library.jury.scripts import SHYNESS
 from laconic.envs.task import PRICE
 from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
-from laconic.learners.agents.recipes import SHIPPED
+from laconic.learners.agents.recipes import shipped
 
 ROWS = Path(__file__).parent / "needed.jsonl.gz"
 PICTURES = Path(__file__).parents[1] / "pictures"
@@ -59,7 +59,7 @@ OTHERS = {
 STARTS = {
     "alone": f"{USUAL} {ALONE} train.steps=100",
     # From new weights a single agent had learned nothing after 1,000 updates: it reads too little.
-    "cups_alone": f"{OTHERS['cups_alone']} agent.model={SHIPPED / 'shipped' / 'cups'}"
+    "cups_alone": f"{OTHERS['cups_alone']} agent.model={shipped('cups')}"
     " train.steps=400 optimizer._target_=torch.optim.AdamW optimizer.lr=0.001"
     " threads=1 report=false",
 }

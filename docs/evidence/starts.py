@@ -59,7 +59,7 @@ def figure(name: str, value: float | None) -> str:
     return f"{100 * value:.1f} %" if name in _SHARES else f"{value:.2f}"
 
 
-def recipes() -> list[Cells]:
+def policies() -> list[Cells]:
     """Return one row per environment: recipe, time, and the figures of its policy."""
     heads = ["environment", "chosen by", "minutes, one core", "step", "parameters"]
     heads += ["figure", "tokens said", "silent with nothing useful"]
@@ -195,7 +195,7 @@ def markdown(rows: Sequence[Cells]) -> str:
 def render(page: str) -> str:
     """Return the page with its tables made again."""
     return (
-        f"{page.partition(MARK)[0]}{MARK}\n{markdown(recipes())}\n"
+        f"{page.partition(MARK)[0]}{MARK}\n{markdown(policies())}\n"
         "## Three minutes of training\n\n"
         "`make evidence-three-minutes` trains the pairs of authors, which pay no price, with"
         " `train.minutes=3` on one core each. Means over seeds 1 to 3 with 95 % t-intervals over"
