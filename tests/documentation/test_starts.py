@@ -23,7 +23,7 @@ def test_the_tables_are_those_of_recipes_cards_and_rows():
 @pytest.mark.parametrize("name", STARTS.RECIPES)
 def test_a_recipe_has_a_policy_or_says_that_it_has_none(name):
     assert name in envs.names()
-    row = next(row for row in STARTS.recipes() if row[0].startswith(f"[`{name}`]"))
+    row = next(row for row in STARTS.policies() if row[0].startswith(f"[`{name}`]"))
     assert CARDS.recipe_command(name) == f"laconic warm-start env={name} threads=1 seed=0"
     card = STARTS.card_of(name)
     assert row[3].startswith("none shipped") == (not card)
