@@ -12,7 +12,7 @@ from collections import defaultdict
 import pytest
 from conf_keys import NAMES
 from omegaconf import OmegaConf
-from places import CONF, ROOT
+from places import CONF
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.targets import dotted
@@ -23,6 +23,7 @@ from laconic.experiments.command_line.trust import (
     is_taken,
     known_targets,
 )
+from laconic.learners.agents.recipes import SHIPPED
 
 TEAM = {"_target_": "laconic.learners.agents.hf.HFTeam", "frozen": True}
 MIXED = "laconic.learners.agents.mixed.MixedTeam"
@@ -324,7 +325,7 @@ def test_the_code_of_a_model_is_never_run_and_no_prompt_appears(processes, tmp_p
     code = {"AutoConfig": "theirs.Config", "AutoModelForCausalLM": "theirs.Model"}
     (model / "config.json").write_text(json.dumps({"model_type": "theirs", "auto_map": code}))
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(ROOT / "learners" / "agents" / "tiny" / name, model / name)
+        shutil.copy(SHIPPED / name, model / name)
     (model / "theirs.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     outcome = processes.run(
         "evaluate", f"agent.model={model}", "env.tasks=2", f"hydra.run.dir={tmp_path}/run"
