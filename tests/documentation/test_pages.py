@@ -37,7 +37,9 @@ OTHERS = {
 """Programs of others, which are not looked into."""
 MOST_LINES = 400
 MOST_WORDS = 40_000
-WRITTEN = {f"docs/{name}.md" for name in ("judges", "graders", "parity", "gpu")}
+WRITTEN = {
+    f"docs/{name}.md" for name in ("judges", "graders", "parity", "gpu", "environments/cards")
+}
 """Pages that programs write."""
 
 

@@ -1,0 +1,255 @@
+"""Report a benchmark: a table, a page with a picture, and results that others can read.
+
+    laconic benchmark report <folder> [<folder or json of others> ...]
+
+Results of others join if set, version, budget, tasks and game agree; else the reason is printed.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from rich.console import Console
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
+from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.reporting import look
+from laconic.experiments.reporting.card import plain
+from laconic.experiments.reporting.facts import duration
+from laconic.experiments.reporting.words import NOTHING, level, text_table
+from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.statistics.intervals import over_tasks_and_seeds
+from laconic.extras.benchmark import results as files
+from laconic.extras.benchmark import statistics
+from laconic.extras.benchmark.results import Results
+from laconic.extras.benchmark.statistics import Method
+from laconic.learners.metrics import Interval, Outcomes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TABLE, PAGE, PICTURE = "table.md", "benchmark.html", "benchmark"
+ARGUMENTS = {
+    "folder": Argument("folder of the benchmark, then results of others", placed=True, needed=True,
+                       many=True),
+}  # fmt: skip
+_CAPTION = (
+    "Left to right: interquartile mean of the normalized scores; share of runs above a score;"
+    " probability that a run is better than one of the first method; interquartile mean by the part"
+    " of the budget. 95 % bootstrap intervals over seeds and tasks, stratified by environment."
+)
+_LEVELS = np.linspace(-1, 1.2, 89)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the report of the folder on the command line."""
+    options = read_arguments("benchmark report", __doc__, arguments, ARGUMENTS)
+    first, *others = map(Path, options.folder)
+    try:
+        write(first, others, Console())
+    except (OSError, SettingError) as error:
+        refuse(error)
+
+
+def write(folder: Path, others: Sequence[Path], console: Console | None) -> Results:
+    """Write all files of a report, and print the table.
+
+    Raises:
+        SettingError: the folder holds no benchmark.
+    """
+    own = results = files.collect(folder)
+    refused = []
+    for path in others:
+        try:
+            results = files.join(results, path)
+        except SettingError as error:
+            refused.append(str(error))
+            complain(f"left out: {error}")
+    # What is shared is one's own alone.
+    files.write(own, folder)
+    whole = {name: scores for name in results.runs if (scores := results.scores(name))}
+    heads, rows = table(results, whole)
+    picture = draw(results, whole)
+    write_atomically(folder / TABLE, markdown(results, heads, rows, refused))
+    write_atomically(folder / PAGE, page(results, heads, rows, refused, picture))
+    picture.save(folder)
+    if console:
+        console.print(text_table(results.set.title, heads, rows, whole="others"))
+        for line in notes(results):
+            console.print(line, markup=False, highlight=False)
+        say(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
+    return results
+
+
+def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return heads and rows: methods, then baselines, by environment and over all."""
+    heads = ["method", "seeds", "IQM"]
+    for name in results.played:
+        heads += [f"{name}: normalized", f"{name}: accuracy", f"{name}: tokens"]
+    overall = statistics.table(whole)
+    rows = []
+    for method, by_environment in sorted(
+        results.runs.items(), key=lambda item: -overall[item[0]].mean if item[0] in overall else 9.0
+    ):
+        cells = [_cell("score", overall.get(method))]
+        for name in results.played:
+            runs = by_environment.get(name)
+            cells += _figures(results, method, name) if runs else [NOTHING] * 3
+        seeds = sorted(set(chain.from_iterable(by_environment.values())))
+        rows.append((method, str(len(seeds)), *cells))
+    for baseline in dict.fromkeys(chain(*(each.baselines for each in results.played.values()))):
+        scores, cells = [], []
+        for played in results.played.values():
+            figures = played.baselines.get(baseline)
+            if figures is None:
+                cells += [NOTHING] * 3
+                continue
+            scores.append(played.scale.normalized(figures["reward"]))
+            cells += [f"{scores[-1]:.2f}", f"{100 * figures['accuracy']:.1f} %"]
+            cells += [f"{figures['tokens_said']:.1f}"]
+        every = len(scores) == len(results.played)
+        score = f"{statistics.iqm(np.array([scores])):.2f}" if every else NOTHING
+        rows.append((f"({'start' if baseline == 'team' else baseline})", "", score, *cells))
+    return heads, rows
+
+
+def _figures(results: Results, method: str, name: str) -> list[str]:
+    """Return normalized score, accuracy and tokens of a method in an environment."""
+    runs = results.runs[method][name]
+    scores = [results.values(method, name, sorted(runs))]
+    cells = [_cell("score", statistics.interval(lambda run: float(run.mean()), scores))]
+    for key in ("accuracy", "tokens_said"):
+        outcomes = [
+            Outcomes(tuple(steps[-1][key]), (1.0,) * results.played[name].count)
+            for steps in runs.values()
+        ]
+        # One exact value is no trial.
+        share = key == "accuracy" and results.played[name].count > 1
+        cells.append(_cell(key, over_tasks_and_seeds(outcomes, share=share)))
+    return cells
+
+
+def _cell(metric: str, figure: Interval | None) -> str:
+    return level(metric, figure)
+
+
+def notes(results: Results) -> list[str]:
+    """Return what is beside the table: what scores 1, what is not finished, and what it cost."""
+    lines = []
+    for name, played in results.played.items():
+        zero = played.scale
+        lines.append(
+            f"{name}: 0 is {zero.silent:.3f} of the silent script, 1 is {zero.best:.3f} of the"
+            f" {zero.best_of if zero.best_of not in files.SCRIPTS else zero.best_of + ' script'}"
+            f"{'; a team may score above 1' if zero.best_of in files.SCRIPTS else ''}"
+        )
+    lines += [
+        f"not finished: {method}, env={name}, seed {seed}: {state}"
+        for method, name, seed, state in results.unfinished
+    ]
+    spent = ", ".join(f"{name} {duration(each)}" for name, each in results.seconds.items() if each)
+    return [*lines, f"training and evaluation took {spent or 'no time yet'}"]
+
+
+def markdown(
+    results: Results, heads: Sequence[str], rows: Sequence[Sequence[str]], refused: Sequence[str]
+) -> str:
+    """Return `table.md`; texts of run folders and of others are escaped."""
+    lines = [f"# {results.set.title}", ""]
+    lines += [f"| {' | '.join(map(plain, row))} |" for row in (heads, ["---"] * len(heads), *rows)]
+    lines += ["", *(f"- {plain(note)}" for note in [*notes(results), *_left_out(refused)]), ""]
+    return "\n".join(lines)
+
+
+def page(
+    results: Results,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    refused: Sequence[str],
+    picture: look.Picture,
+) -> str:
+    """Return the page; jinja2 escapes every value."""
+    template = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined
+    ).get_template("page.html")
+    return template.render(
+        title=results.set.title,
+        heads=heads,
+        rows=rows,
+        notes=[*notes(results), *_left_out(refused)],
+        png=base64.b64encode(picture.png).decode("ascii"),
+        caption=_CAPTION,
+    )
+
+
+def _left_out(refused: Sequence[str]) -> list[str]:
+    return [f"left out: {reason}" for reason in refused]
+
+
+def draw(results: Results, whole: Mapping[str, Method]) -> look.Picture:
+    """Draw the four panels of the field; without a whole method, words."""
+    styles = dict(zip(whole, look.marks(len(whole)), strict=True))
+
+    def paint(means: Axes, profiles: Axes, better: Axes, curves: Axes) -> None:
+        for axes, title in zip(
+            (means, profiles, better, curves),
+            ("interquartile mean", "performance profile", "probability of improvement", "learning"),
+            strict=True,
+        ):
+            axes.set_title(title)
+            if not whole:
+                look.placeholder(axes, "no method is finished in all environments")
+        if not whole:
+            return
+        first = next(iter(whole))
+        for place, (name, method) in enumerate(whole.items()):
+            color, marker = styles[name]
+            _bar(means, place, statistics.interval(statistics.iqm, method), color, marker)
+            shares, low, high = statistics.interval(
+                lambda scores: statistics.profile(scores, _LEVELS), method, resamples=500
+            )
+            profiles.step(_LEVELS, shares, color=color, label=name, where="post")
+            profiles.fill_between(_LEVELS, low, high, color=color, alpha=0.15, step="post", lw=0)
+            if name != first:
+                over = statistics.interval(statistics.improvement, method, whole[first])
+                _bar(better, place, over, color, marker)
+            _curve(curves, results, name, color, marker)
+        for axes in (means, better):
+            axes.set_yticks(range(len(whole)), list(whole))
+            axes.set_ylim(len(whole) - 0.5, -0.5)
+        means.set_xlabel("normalized score")
+        profiles.set(xlabel="normalized score", ylabel="share of runs above it", ylim=(-0.02, 1.02))
+        profiles.legend()
+        better.set(xlabel=f"over {first}", xlim=(-0.02, 1.02))
+        better.axvline(0.5, color=look.GREY, lw=0.8)
+        curves.set(xlabel="share of the updates", ylabel="interquartile mean")
+
+    return look.Picture(PICTURE, _CAPTION, look.draw(15.0, 3.8, 4, paint), wide=True)
+
+
+def _bar(axes: Axes, place: int, figure: Interval, color: str, marker: str) -> None:
+    axes.plot([figure.mean], [place], marker, color=color)
+    axes.plot([figure.low, figure.high], [place, place], color=color, lw=1.4)
+
+
+def _curve(axes: Axes, results: Results, name: str, color: str, marker: str) -> None:
+    """Draw the interquartile mean by the part of the updates."""
+    points = [results.scores(name, number) for number in range(results.set.evaluations + 1)]
+    figures = [
+        statistics.interval(statistics.iqm, method, resamples=500) for method in points if method
+    ]
+    at = np.linspace(0, 1, len(figures))
+    axes.plot(at, [figure.mean for figure in figures], marker=marker, color=color, ms=4)
+    low, high = [figure.low for figure in figures], [figure.high for figure in figures]
+    axes.fill_between(at, low, high, color=color, alpha=0.15, lw=0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+"""Results of a benchmark: read from run folders, written as JSON, and read from strangers' JSON.
+
+`results.json` has the layout of marl-eval (Gorsane et al., 2209.10485), and nothing else:
+
+    set -> environment -> method -> seed_0 -> step_0 -> {step_count, reward, accuracy, ...}
+                                           -> absolute_metrics -> the same of the last evaluation
+
+Each metric is a list with one value per task, or with one for an evaluation that is exact. Steps
+are numbered by evaluation, because marl-eval takes steps of equal names in all environments.
+`benchmark.json` holds the same results with the set, its tasks, scales and costs: the file to
+share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.reporting.records import Evaluation, Run
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.folder import strict, write_atomically
+from laconic.extras.analysis.frontier import Frontier
+from laconic.extras.benchmark.score import Scale, scale
+from laconic.extras.benchmark.sets import NAME, Set, read
+from laconic.extras.benchmark.statistics import Array
+from laconic.learners.metrics import Outcomes
+from laconic.learners.untrusted_files import parse_json, read_text
+
+FILE, PLAN, LAYOUT = "benchmark.json", "plan.json", "results.json"
+FORMAT = 1
+SCRIPTS = ("silent", "random", "telegraph", "oracle")
+BASELINES = (*SCRIPTS, "single", "team")
+"""Entries of `laconic compare` that are played once per environment; `team` is the start."""
+FIGURES = {"reward": (-1e9, 1e9), "accuracy": (0.0, 1.0), "tokens_said": (0.0, 1e9)}
+"""Metrics of an evaluation -> smallest and largest value of a task."""
+_MAX_BYTES = 64 * 2**20
+_MAX_RUNS = 10_000
+_SEED = re.compile(r"seed_\d{1,9}")
+_ABSOLUTE = "absolute_metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What an environment of a set is, as far as figures depend on it."""
+
+    tasks: str
+    """Name of the evaluation tasks and their seeds."""
+    game: str
+    """Hash of all settings of the environment."""
+    scale: Scale
+    """Rewards that score 0 and 1."""
+    count: int
+    """Number of values of a metric: tasks, or 1 where an evaluation is exact."""
+    baselines: Mapping[str, Mapping[str, float]]
+    """Name of a script, of `single` or `team` -> its `FIGURES`."""
+
+
+Steps = Sequence[Mapping[str, Sequence[float]]]
+"""Evaluations of a run in their order: metric -> values by task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Results of one folder, or of a stranger's file."""
+
+    set: Set
+    """Set of the benchmark."""
+    played: Mapping[str, Played]
+    """Environment -> what was played there."""
+    runs: Mapping[str, Mapping[str, Mapping[int, Steps]]]
+    """Method -> environment -> seed -> evaluations."""
+    unfinished: Sequence[tuple[str, str, int, str]] = ()
+    """Method, environment, seed and state of each run that is not finished."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Method -> seconds of its finished runs, evaluations included."""
+
+    def scores(self, method: str, evaluation: int = -1) -> list[Array] | None:
+        """Return normalized scores by environment, (seeds, tasks) each.
+
+        Only seeds that are finished in every environment count; None without any.
+        """
+        by_environment = self.runs[method]
+        if set(by_environment) != set(self.set.environments):
+            return None
+        seeds = sorted(set.intersection(*(set(runs) for runs in by_environment.values())))
+        return (
+            [self.values(method, name, seeds, evaluation) for name in self.played]
+            if seeds
+            else None
+        )
+
+    def values(self, method: str, name: str, seeds: Sequence[int], evaluation: int = -1) -> Array:
+        """Return normalized rewards of some seeds in an environment, (seeds, tasks)."""
+        runs, zero = self.runs[method][name], self.played[name].scale
+        rewards = np.array([runs[seed][evaluation]["reward"] for seed in seeds], float)
+        scores: Array = (rewards - zero.silent) / (zero.best - zero.silent)
+        return scores
+
+
+def collect(folder: Path) -> Results:
+    """Read the folder that `laconic benchmark` wrote.
+
+    Raises:
+        SettingError: the folder holds no benchmark, or its baselines are not finished.
+    """
+    if not (folder / PLAN).is_file():
+        raise SettingError(f"{str(folder)!r} holds no benchmark: it has no {PLAN}")
+    plan = _json(folder / PLAN)
+    found = read(plan["set"], str(folder / PLAN))
+    methods: dict[str, list[int]] = {
+        name: sorted(map(int, each["seeds"])) for name, each in plan["methods"].items()
+    }
+    runs: dict[str, dict[str, dict[int, Steps]]] = {}
+    unfinished, seconds = [], dict.fromkeys(methods, 0.0)
+    played = {
+        name: _played(folder / "baselines" / name, found, name) for name in found.environments
+    }
+    for method, seeds in methods.items():
+        for name in found.environments:
+            for seed in seeds:
+                run = read_run(folder / "runs" / name / method / f"seed-{seed}")
+                try:
+                    steps = _steps(run, found, name, played[name])
+                except SettingError as error:
+                    unfinished.append((method, name, seed, str(error)))
+                    continue
+                runs.setdefault(method, {}).setdefault(name, {})[seed] = steps
+                seconds[method] += sum(row.get("time/step", 0.0) for row in run.metrics.values())
+    return Results(found, played, runs, unfinished, seconds)
+
+
+def _played(folder: Path, found: Set, name: str) -> Played:
+    """Read the baselines of an environment and make its scale."""
+    figures: dict[str, dict[str, float]] = {}
+    first: tuple[Run, Evaluation] | None = None
+    known: dict[str, float] = {}
+    for entry in BASELINES:
+        run = read_run(folder / entry)
+        if not run.evaluations:
+            continue
+        evaluation = run.evaluations[-1]
+        figures[entry] = {key: evaluation.intervals[key].mean for key in FIGURES}
+        if entry == "silent":
+            first = run, evaluation
+    if first is None:
+        raise SettingError(f"env={name}: {str(folder)!r} has no evaluation of silence yet")
+    evaluation, whole = first[1], read_run(folder).settings
+    if distance := evaluation.intervals.get("distance_to_best"):
+        known["closed form"] = evaluation.intervals["reward"].mean + distance.mean
+    if frontier := found.environments[name].frontier:
+        reward = whole["env"]["reward"]
+        corners = tuple((x, y) for x, y in evaluation.floors[frontier])
+        price = reward["price"] / reward["normalizer"]
+        known[f"{frontier} frontier"] = Frontier(corners).best_return(price)
+    scripts = {each: figures[each]["reward"] for each in SCRIPTS if each in figures}
+    values = _values(evaluation.outcomes["reward"])
+    game = _game(whole["env"])
+    return Played(evaluation.tasks, game, scale(name, scripts, known), len(values), figures)
+
+
+def _steps(run: Run, found: Set, name: str, played: Played) -> Steps:
+    """Return the evaluations of a finished run on the tasks of the set.
+
+    Raises:
+        SettingError: says what the run is short of.
+    """
+    wanted = found.steps(name)
+    if run.state != "finished":
+        raise SettingError(f"{run.state}: {run.error}" if run.error else run.state)
+    evaluations = {each.step: each for each in run.evaluations}
+    if missing := [step for step in wanted if step not in evaluations]:
+        raise SettingError(f"no evaluation after updates {missing}")
+    kept = [evaluations[step] for step in wanted]
+    if _game(run.settings.get("env")) != played.game or any(e.tasks != played.tasks for e in kept):
+        raise SettingError("it played another game or other tasks than the baselines")
+    try:
+        steps = [{key: _values(each.outcomes[key]) for key in FIGURES} for each in kept]
+    except KeyError as error:
+        raise SettingError(f"an evaluation without {error}") from error
+    if any(len(values) != played.count for step in steps for values in step.values()):
+        raise SettingError("evaluations of other numbers of tasks")
+    return steps
+
+
+def _values(outcomes: Outcomes) -> list[float]:
+    """Return a value per task; the exact mean of weighted tasks."""
+    if all(count == 1 for count in outcomes.counts):
+        return list(outcomes.sums)
+    return [sum(outcomes.sums) / sum(outcomes.counts)]
+
+
+def _game(env: Any) -> str:
+    """Hash the settings of an environment."""
+    return hashlib.sha256(json.dumps(env, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def layout(results: Results) -> dict[str, Any]:
+    """Return the results in the layout of marl-eval, with the normalized score as a metric."""
+    environments: dict[str, Any] = {}
+    for name, played in results.played.items():
+        counts = results.set.steps(name)
+        environments[name] = {
+            method: {
+                f"seed_{seed}": {
+                    (f"step_{number}" if number < len(steps) else _ABSOLUTE): {
+                        "step_count": counts[min(number, len(steps) - 1)],
+                        "normalized": [played.scale.normalized(float(np.mean(step["reward"])))],
+                        **{key: list(values) for key, values in step.items()},
+                    }
+                    for number, step in enumerate([*steps, steps[-1]])
+                }
+                for seed, steps in sorted(runs[name].items())
+            }
+            for method, runs in results.runs.items()
+            if name in runs
+        }
+    return {results.set.title: environments}
+
+
+def write(results: Results, folder: Path) -> None:
+    """Write `results.json` and `benchmark.json`."""
+    found = layout(results)
+    data = {
+        "format": FORMAT,
+        "set": results.set.as_json(),
+        "played": {name: asdict(played) for name, played in results.played.items()},
+        "seconds": dict(results.seconds),
+        "results": found,
+    }
+    write_atomically(folder / LAYOUT, json.dumps(strict(found)) + "\n")
+    write_atomically(folder / FILE, json.dumps(strict(data)) + "\n")
+
+
+def join(own: Results, path: Path) -> Results:
+    """Add the results of a stranger's file; nothing in it but numbers and checked names is used.
+
+    Raises:
+        SettingError: the file is damaged, or of another set, budget, game or tasks.
+    """
+    data = _json(path / FILE if path.is_dir() else path)
+    others = _object(data.get("set"), "set")
+    title = f"{others.get('name')}_v{others.get('version')}"[:60]
+    if title != own.set.title:
+        raise _refusal(path, f"it is of {title!r}, not of {own.set.title}")
+    budget = read(others, str(path)).budget()
+    if budget != own.set.budget():
+        raise _refusal(path, f"its budget differs: {_difference(own.set.budget(), budget)}")
+    told = _object(data.get("played"), "played")
+    for name, played in own.played.items():
+        theirs = _object(told.get(name), f"played of {name}")
+        for key in ("tasks", "game"):
+            if theirs.get(key) != getattr(played, key):
+                raise _refusal(path, f"it has another {key} of env={name}; versions may differ")
+        # Names of tasks do not tell their contents; what scripts say of each does.
+        baselines = _object(theirs.get("baselines"), f"baselines of {name}")
+        for script in {"silent", "telegraph", "oracle"} & played.baselines.keys():
+            earned = _object(baselines.get(script), script)
+            for key, value in played.baselines[script].items():
+                if not _is_number(earned.get(key), value - 1e-6, value + 1e-6):
+                    raise _refusal(path, f"{key} of its {script} script differs in env={name}")
+    methods = _methods(
+        own, _object(_object(data.get("results"), "results").get(title), title), path
+    )
+    spent = _object(data.get("seconds", {}), "seconds")
+    runs, seconds = dict(own.runs), dict(own.seconds)
+    for method, by_environment in methods.items():
+        name, number = method, 2
+        while name in runs:
+            name, number = f"{method}.{number}", number + 1
+        runs[name] = by_environment
+        if _is_number(spent.get(method), 0.0, 1e9):
+            seconds[name] = float(spent[method])
+    return Results(own.set, own.played, runs, own.unfinished, seconds)
+
+
+def _methods(own: Results, data: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+    """Check every value of a stranger's results."""
+    methods: dict[str, dict[str, Any]] = {}
+    seen = 0
+    for name in own.played:
+        for method, seeds in _object(data.get(name, {}), name).items():
+            if not NAME.fullmatch(method):
+                raise _refusal(path, f"a method must be named like {NAME.pattern}")
+            for seed, steps in _object(seeds, method).items():
+                seen += 1
+                if not _SEED.fullmatch(seed) or seen > _MAX_RUNS:
+                    raise _refusal(path, f"expected runs named seed_0, at most {_MAX_RUNS:,}")
+                read_steps = _run(own, name, _object(steps, seed), path)
+                by_environment = methods.setdefault(method, {})
+                by_environment.setdefault(name, {})[int(seed.removeprefix("seed_"))] = read_steps
+    if not methods:
+        raise _refusal(path, "it holds no run")
+    return methods
+
+
+def _run(own: Results, name: str, steps: dict[str, Any], path: Path) -> Steps:
+    counts = own.set.steps(name)
+    names = [f"step_{number}" for number in range(len(counts))]
+    if set(steps) != {*names, _ABSOLUTE}:
+        raise _refusal(path, f"a run of {name} needs the steps {', '.join(names)}, {_ABSOLUTE}")
+    found = []
+    for step, count in zip(names, counts, strict=True):
+        metrics = _object(steps[step], step)
+        if metrics.get("step_count") != count:
+            raise _refusal(path, f"{step} of {name} must be after {count} updates")
+        values = {key: metrics.get(key) for key in FIGURES}
+        for key, (low, high) in FIGURES.items():
+            column = values[key]
+            whole = isinstance(column, list) and len(column) == own.played[name].count
+            if not whole or not all(_is_number(value, low, high) for value in column or ()):
+                raise _refusal(
+                    path,
+                    f"{key} of {name} must be {own.played[name].count} numbers from {low:g} to"
+                    f" {high:g}",
+                )
+        found.append({key: list(map(float, values[key] or ())) for key in FIGURES})
+    return found
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    # The comparison comes first: an integer may be too large for a float.
+    return plain and low <= value <= high and math.isfinite(value)
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SettingError(f"{name[:60]!r} must be an object of JSON; got {type(value).__name__}")
+    return value
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return _object(parse_json(read_text(path, _MAX_BYTES)), path.name)
+    except OSError as error:
+        raise SettingError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        if isinstance(error, SettingError):
+            raise
+        raise SettingError(f"{str(path)!r} is no JSON: {str(error)[:100]}") from error
+
+
+def _refusal(path: Path, reason: str) -> SettingError:
+    return SettingError(f"{str(path)!r} does not join the table: {reason}")
+
+
+def _difference(own: Any, other: Any, at: str = "") -> str:
+    """Name the first value in which two budgets differ."""
+    if isinstance(own, dict) and isinstance(other, dict):
+        for key in [*own, *(key for key in other if key not in own)]:
+            if own.get(key) != other.get(key):
+                return _difference(own.get(key), other.get(key), f"{at} {key}")
+    return f"{at.strip()} is {str(other)[:60]!r}, not {str(own)[:60]!r}"

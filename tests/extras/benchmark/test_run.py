@@ -1,0 +1,113 @@
+"""A benchmark goes on where it was stopped, outlives a failed run, and makes no run twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from laconic.envs.errors import SettingError
+from laconic.extras.benchmark.results import FILE
+from laconic.extras.benchmark.run import main, methods
+from laconic.extras.benchmark.sets import FOLDER, check_starts, load, read
+
+SETTINGS = {
+    "env.reward.price": 0.12,
+    "train.steps": 2,
+    "train.tasks_per_step": 2,
+    "train.group_size": 2,
+    "evaluation.tasks": 4,
+}
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A set of two environments and two updates."""
+    parts = load("mini").environments
+    data = {"name": "small", "version": 1, "seeds": [0], "evaluations": 1}
+    data["environments"] = {
+        name: {"start": parts[name].start, "minutes": 0.1, "settings": SETTINGS}
+        for name in ("signal", "jury")
+    }
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+def test_a_failed_run_ends_no_set_and_a_finished_one_is_not_made_again(small, tmp_path, capsys):
+    folder = tmp_path / "results"
+    command = [f"benchmark={small}", f"folder={folder}", "learner=gspo"]
+    broken = folder / "runs" / "signal" / "gspo"
+    broken.parent.mkdir(parents=True)
+    # No run can have its folder where a file is.
+    broken.write_text("")
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 1
+    printed = capsys.readouterr().out
+    assert "1 of 2 runs finished" in printed
+    assert "not finished: gspo, env=signal, seed 0" in (folder / "table.md").read_text()
+    finished = folder / "runs" / "jury" / "gspo" / "seed-0" / "metrics.jsonl"
+    before = finished.stat().st_mtime_ns
+    broken.unlink()
+    main(command)
+    assert finished.stat().st_mtime_ns == before
+    written = json.loads((folder / FILE).read_text())["results"]["small_v1"]
+    assert set(written["signal"]["gspo"]["seed_0"]) == {"step_0", "step_1", "absolute_metrics"}
+    assert len(written["signal"]["gspo"]["seed_0"]["step_1"]["reward"]) == 4
+    assert (folder / "benchmark.png").is_file() and (folder / "benchmark.html").is_file()
+    # Another learner under a name that the folder has.
+    with pytest.raises(SystemExit) as refused:
+        main([*command, "name=gspo", "optimizer.lr=1e-3"])
+    assert refused.value.code == 2 and "type another name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["benchmark=none"], "benchmark must be one of core, mini"),
+        (["learner=none"], "none"),
+        (["train.steps=3"], "the set fixes train.steps"),
+        (["env=math"], "the set fixes env"),
+        (["learner.beta=1"], "name=<name>"),
+        (["seeds=a"], "invalid literal"),
+        (["seed=1"], "the set fixes seed"),
+        (["learner=gspo,grpo", "name=both"], "one learner"),
+    ],
+)
+def test_a_wrong_command_is_refused_before_anything_is_written(words, reason, tmp_path, capsys):
+    folder = tmp_path / "results"
+    with pytest.raises(SystemExit) as refused:
+        main([*words, f"folder={folder}"])
+    assert refused.value.code == 2 and reason in capsys.readouterr().err
+    assert not (folder / "plan.json").exists()
+
+
+def test_the_shipped_sets_start_from_the_shipped_weights():
+    for path in FOLDER.glob("*.yaml"):
+        found = load(path.stem)
+        assert found.name == path.stem and len(found.environments) in (3, 6)
+        check_starts(found)
+
+
+def test_other_weights_are_refused():
+    data = load("mini").as_json()
+    data["environments"]["jury"]["start"] = "ff" * 32
+    with pytest.raises(SettingError, match="env=jury: mini_v1 starts from weights of SHA-256 ffff"):
+        check_starts(read(data, "here"))
+
+
+def test_a_method_has_a_name_that_is_a_folder_and_a_key():
+    assert methods(["gspo", "grpo"], None, ["threads=1"]) == ["gspo", "grpo"]
+    assert methods(["grpo"], "wide", ["learner.objective.epsilon_high=0.4"]) == ["wide"]
+    for name in ("../x", "A", "a,b", "<b>", ""):
+        with pytest.raises(SettingError, match="name"):
+            methods(["grpo"], name, ["learner.credit=team"])
+
+
+def test_evaluations_divide_the_budget(small):
+    data = yaml.safe_load(small.read_text())
+    data["evaluations"] = 3
+    with pytest.raises(SettingError, match=r"evaluations \(3\) must divide train\.steps"):
+        read(data, "small")
