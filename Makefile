@@ -164,9 +164,8 @@ release-check: .venv/installed  ## build the wheel, check it, install it elsewhe
 
 include docs/evidence/evidence.mk
 
-# Environments of the sets mini and core.
-cards: .venv/installed  ## play scripts and starts of seven environments; write docs/environments/cards.md
-	$(BIN)/laconic card env=signal,gsm8k,jury,math,strategyqa,hops,cups folder=outputs/card page=docs/environments/cards.md
+cards: .venv/installed  ## play scripts and starts of the six environments of core; write docs/cards.md
+	$(BIN)/laconic card env=signal,gsm8k,jury,hops,math,strategyqa folder=outputs/card page=docs/cards.md
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md

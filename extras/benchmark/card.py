@@ -1,7 +1,7 @@
 """Describe environments: tasks, scripts, a single agent, the shipped start, tokens and price.
 
     laconic card env=gsm8k
-    laconic card env=gsm8k,signal,jury page=docs/environments/cards.md
+    laconic card env=gsm8k,signal,jury page=docs/cards.md
 
 Every figure is played here, greedily and at the environment's own price, except the minutes of the
 start, which its card records. The page has a column per environment.

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting import look
@@ -64,6 +65,7 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
     Raises:
         SettingError: the folder holds no benchmark.
     """
+    lock.refuse_links(folder)
     own = results = files.collect(folder)
     refused = []
     for path in others:

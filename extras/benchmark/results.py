@@ -115,15 +115,22 @@ def collect(folder: Path) -> Results:
     if not (folder / PLAN).is_file():
         raise SettingError(f"{str(folder)!r} holds no benchmark: it has no {PLAN}")
     plan = _json(folder / PLAN)
-    found = read(plan["set"], str(folder / PLAN))
-    methods: dict[str, list[int]] = {
-        name: sorted(map(int, each["seeds"])) for name, each in plan["methods"].items()
-    }
+    found = read(plan.get("set"), str(folder / PLAN))
+    places = {name: folder / "baselines" / name for name in found.environments}
+    try:
+        methods: dict[str, list[int]] = {
+            name: sorted(map(int, each["seeds"])) for name, each in plan["methods"].items()
+        }
+        played = {name: _played(place, found, name) for name, place in places.items()}
+    except (LookupError, TypeError, AttributeError) as error:
+        # The folder of someone else may hold anything.
+        raise SettingError(
+            f"{str(folder)!r} is not what laconic benchmark writes: {type(error).__name__} {error}"
+        ) from error
+    if wrong := [name for name in methods if not NAME.fullmatch(name)]:
+        raise SettingError(f"{str(folder)!r}: a method must be named like {NAME.pattern}: {wrong}")
     runs: dict[str, dict[str, dict[int, Steps]]] = {}
     unfinished, seconds = [], dict.fromkeys(methods, 0.0)
-    played = {
-        name: _played(folder / "baselines" / name, found, name) for name in found.environments
-    }
     for method, seeds in methods.items():
         for name in found.environments:
             for seed in seeds:

@@ -16,10 +16,12 @@ benchmark.json, which others can add to their tables. It is called at the end as
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.foreign import read_status
 from laconic.extras.benchmark import report
-from laconic.extras.benchmark.results import BASELINES, PLAN
+from laconic.extras.benchmark.results import BASELINES, PLAN, collect
 from laconic.extras.benchmark.sets import NAME, Set, check_starts, load
 from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_json
@@ -76,8 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (OSError, ValueError) as error:
         refuse(error)
     failed = run_baselines(folder, found)
-    failed |= run_all(folder, found, dict(zip(names, learners, strict=True)), passed, flags, seeds)
+    chosen = dict(zip(names, learners, strict=True))
     try:
+        # A set without a score is refused before it trains.
+        collect(folder)
+        failed |= run_all(folder, found, chosen, passed, flags, seeds)
         report.write(folder, [], Console())
     except SettingError as error:
         refuse(error)
@@ -272,17 +277,25 @@ class Watch:
 
     def follow(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for a process and say how far the set is; return its exit code."""
-        while process.poll() is None:
-            self.say()
-            try:
-                process.wait(_LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            except KeyboardInterrupt:
-                # The training saves a checkpoint first.
-                process.wait()
-                say("interrupted; the same command goes on")
-                sys.exit(130)
+
+        # A terminal sends Ctrl-C to both; a queue tells only this process to end. Then the training
+        # saves a checkpoint.
+        def end(*_: object) -> None:
+            process.terminate()
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGTERM, end)
+        try:
+            while process.poll() is None:
+                self.say()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOK_SECONDS)
+        except KeyboardInterrupt:
+            process.wait()
+            say("interrupted; the same command goes on")
+            sys.exit(130)
+        finally:
+            signal.signal(signal.SIGTERM, before)
         self.say()
         return process.returncode
 

@@ -37,9 +37,7 @@ OTHERS = {
 """Programs of others, which are not looked into."""
 MOST_LINES = 400
 MOST_WORDS = 40_000
-WRITTEN = {
-    f"docs/{name}.md" for name in ("judges", "graders", "parity", "gpu", "environments/cards")
-}
+WRITTEN = {f"docs/{name}.md" for name in ("judges", "graders", "parity", "gpu", "cards")}
 """Pages that programs write."""
 
 

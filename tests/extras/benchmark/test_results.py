@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 
 import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.extras.benchmark import report
-from laconic.extras.benchmark.results import FILE, LAYOUT, join, write
+from laconic.extras.benchmark.results import FILE, LAYOUT, collect, join, write
 from laconic.extras.benchmark.statistics import run_scores
 
 
@@ -128,13 +129,19 @@ def test_what_is_no_result_is_refused(results, tmp_path, text):
         joined(results, tmp_path, text)
 
 
+@pytest.mark.parametrize("methods", [{"../../x": {"seeds": [0]}}, {"a": 1}, [], None])
+def test_the_folder_of_someone_else_names_no_path(results, tmp_path, methods):
+    plan = {"set": results.set.as_json(), "methods": methods}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(SettingError):
+        collect(tmp_path)
+
+
 def test_a_huge_file_a_link_and_a_pipe_are_refused(results, shared, tmp_path):
     big = tmp_path / "big.json"
     with open(big, "wb") as file:
         file.truncate(65 * 2**20)
     (tmp_path / "link.json").symlink_to(tmp_path / FILE)
-    import os
-
     os.mkfifo(tmp_path / "pipe.json")
     for name in ("big.json", "link.json", "pipe.json", "none.json"):
         with pytest.raises(SettingError, match="cannot be read"):

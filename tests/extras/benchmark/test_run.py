@@ -27,7 +27,7 @@ def small(tmp_path):
     parts = load("mini").environments
     data = {"name": "small", "version": 1, "seeds": [0], "evaluations": 1}
     data["environments"] = {
-        name: {"start": parts[name].start, "minutes": 0.1, "settings": SETTINGS}
+        name: {"start": parts[name].start, "minutes": 0.1, "settings": {**SETTINGS}}
         for name in ("signal", "jury")
     }
     path = tmp_path / "small.yaml"
