@@ -164,8 +164,8 @@ release-check: .venv/installed  ## build the wheel, check it, install it elsewhe
 
 include docs/evidence/evidence.mk
 
-cards: .venv/installed  ## play scripts and starts of the six environments of core; write docs/cards.md
-	$(BIN)/laconic card env=signal,gsm8k,jury,hops,math,strategyqa folder=outputs/card page=docs/cards.md
+cards: .venv/installed  ## play scripts and starts of the environments of mini; write docs/cards.md
+	$(BIN)/laconic card signal gsm8k jury folder=outputs/card page=docs/cards.md
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md

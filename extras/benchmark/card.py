@@ -1,7 +1,7 @@
 """Describe environments: tasks, scripts, a single agent, the shipped start, tokens and price.
 
     laconic card env=gsm8k
-    laconic card env=gsm8k,signal,jury page=docs/cards.md
+    laconic card gsm8k signal jury page=docs/cards.md
 
 Every figure is played here, greedily and at the environment's own price, except the minutes of the
 start, which its card records. The page has a column per environment.
@@ -29,29 +29,30 @@ from laconic.extras.benchmark.results import BASELINES, SCRIPTS
 from laconic.extras.benchmark.run import play_baselines
 from laconic.extras.benchmark.score import scale
 from laconic.learners.agents.recipes import CARD, shipped
+from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_json
 
 ARGUMENTS = {
-    "env": Argument("environments, separated by commas", placed=True, needed=True),
-    "tasks": Argument("evaluation tasks; default: 1000, or all where that is exact", int),
+    "env": Argument("names of environments", placed=True, needed=True, many=True),
+    "tasks": Argument("evaluation tasks; default: 200, or all where that is exact", int),
     "folder": Argument("folder of the games", Path, default=Path("outputs/card")),
     "page": Argument("file to write; default: card.md in the folder", Path),
 }  # fmt: skip
-_TASKS = 1000
+_TASKS = 200
 _NAMES = {"team": "shipped start", "single": "single agent, same weights"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play, print and write the cards of the environments on the command line."""
     options = read_arguments("card", __doc__, arguments, ARGUMENTS)
-    names = options.env.split(",")
+    names = [name for typed in options.env for name in typed.split(",")]
     try:
         columns = {name: card(name, options.tasks, options.folder.absolute()) for name in names}
     except (OSError, SettingError) as error:
         refuse(error)
     facts = list(dict.fromkeys(fact for column in columns.values() for fact in column))
     rows = [(fact, *(column.get(fact, NOTHING) for column in columns.values())) for fact in facts]
-    Console().print(text_table("environments", ("", *names), rows, whole="others"))
+    Console().print(text_table("environments", ("", *names), rows, whole="first"))
     path = options.page or options.folder / "card.md"
     write_atomically(path.absolute(), page(names, rows))
     say(f"written to {path}")
@@ -68,8 +69,8 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
     parts = [setup.make_environments(cfg, 1, split, team)[0] for split in ("train", "evaluation")]
     sizes = [len(setup.task_keys(part)) for part in parts]
     # An evaluation of all tasks is exact where each has its probability.
-    weights = [task.weight for task in tasks_of(parts[1]).values()]
-    played = tasks or (None if any(weight != 1 for weight in weights) else _TASKS)
+    chances = [task.weight for task in tasks_of(parts[1]).values()]
+    played = tasks or (None if any(chance != 1 for chance in chances) else _TASKS)
     folder = root / f"{name}-{played or 'all'}"
     if not (folder / "comparison.json").is_file():
         say(f"{name}: scripts, a single agent and the start")
@@ -127,11 +128,8 @@ def _floors(floors: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, str]:
 
 def page(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the page of the cards."""
-    lines = ["# Cards of environments", ""]
-    lines += [
-        f"Written by `laconic card env={','.join(names)}`; intervals are 95 % over tasks.",
-        "",
-    ]
+    typed = command("card", *names)
+    lines = ["# Cards of environments", "", f"Written by `{typed}`; 95 % intervals over tasks.", ""]
     table = (("", *names), ["---"] * (len(names) + 1), *rows)
     lines += [f"| {' | '.join(map(plain, row))} |" for row in table]
     return "\n".join([*lines, ""])

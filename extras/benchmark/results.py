@@ -128,7 +128,9 @@ def collect(folder: Path) -> Results:
             f"{str(folder)!r} is not what laconic benchmark writes: {type(error).__name__} {error}"
         ) from error
     if wrong := [name for name in methods if not NAME.fullmatch(name)]:
-        raise SettingError(f"{str(folder)!r}: a method must be named like {NAME.pattern}: {wrong}")
+        raise SettingError(
+            f"{str(folder)!r}: expected names of methods like {NAME.pattern}; got {wrong}"
+        )
     runs: dict[str, dict[str, dict[int, Steps]]] = {}
     unfinished, seconds = [], dict.fromkeys(methods, 0.0)
     for method, seeds in methods.items():
@@ -296,7 +298,7 @@ def _methods(own: Results, data: dict[str, Any], path: Path) -> dict[str, dict[s
     for name in own.played:
         for method, seeds in _object(data.get(name, {}), name).items():
             if not NAME.fullmatch(method):
-                raise _refusal(path, f"a method must be named like {NAME.pattern}")
+                raise _refusal(path, f"expected names of methods like {NAME.pattern}")
             for seed, steps in _object(seeds, method).items():
                 seen += 1
                 if not _SEED.fullmatch(seed) or seen > _MAX_RUNS:

@@ -91,12 +91,12 @@ REFUSED = {
     "a path as a name": (
         ("results", "small_v1", "signal"),
         {"../../etc": {}},
-        "a method must be named",
+        "expected names of methods",
     ),
     "markup as a name": (
         ("results", "small_v1", "signal"),
         {"<script>alert(1)</script>": {}},
-        "a method must be named",
+        "expected names of methods",
     ),
     "a seed with markup": (("results", "small_v1", "signal", "gspo"), {"<b>": {}}, "seed_0"),
     "a run without a step": ((*RUN, "step_1"), "", "'step_1' must be an object"),
