@@ -33,6 +33,7 @@ CALLS = {
         {"env.information": "split", "env.budget.message": 24, "evaluation.samples": 4},
         {"env.information": "full", "env.rounds": 1, "env.schedule": "all"},
     ],
+    ("extras/benchmark/card.py", "card"): [{}],
     ("extras/init/write.py", "train"): [{"learner": "grpo"}],
     ("extras/interop/export.py", "evaluate"): [{"evaluation.tokens": True}],
     ("learners/rollout/collectors/demonstrations.py", "evaluate"): [
