@@ -83,7 +83,13 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
     write_atomically(folder / PAGE, page(results, heads, rows, refused, picture))
     picture.save(folder)
     if console:
-        console.print(text_table(results.set.title, heads, rows, whole="others"))
+        # A table of all environments is too wide for a terminal.
+        for place, name in enumerate(results.played):
+            kept = [0, 2, *range(3 + 3 * place, 6 + 3 * place)]
+            part = [[row[at] for at in kept] for row in rows]
+            columns = ["method", "IQM of all", "normalized", "accuracy", "tokens"]
+            title = f"{results.set.title}, {name}"
+            console.print(text_table(title, columns, part, whole="others"))
         for line in notes(results):
             console.print(line, markup=False, highlight=False)
         say(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
