@@ -89,7 +89,7 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
             part = [[row[at] for at in kept] for row in rows]
             columns = ["method", "IQM of all", "normalized", "accuracy", "tokens"]
             title = f"{results.set.title}, {name}"
-            console.print(text_table(title, columns, part, whole="others"))
+            console.print(text_table(title, columns, part, whole="first"))
         for line in notes(results):
             console.print(line, markup=False, highlight=False)
         say(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
