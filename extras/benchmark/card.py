@@ -20,14 +20,12 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
 from laconic.experiments.reporting.card import plain
 from laconic.experiments.reporting.records import Evaluation
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session import setup
 from laconic.experiments.session.splits import tasks_of
-from laconic.extras.benchmark.results import BASELINES, SCRIPTS
+from laconic.extras.benchmark.results import last_evaluations, scale_of, unplayed
 from laconic.extras.benchmark.run import play_baselines
-from laconic.extras.benchmark.score import scale
 from laconic.learners.agents.recipes import CARD, shipped
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_json
@@ -72,12 +70,11 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
     chances = [task.weight for task in tasks_of(parts[1]).values()]
     played = tasks or (None if any(chance != 1 for chance in chances) else _TASKS)
     folder = root / f"{name}-{played or 'all'}"
-    if not (folder / "comparison.json").is_file():
+    if unplayed(folder):
         say(f"{name}: scripts, a single agent and the start")
         if not play_baselines(folder, name, [f"evaluation.tasks={played or 'null'}"]):
             raise SettingError(f"env={name}: the scripts could not be played")
-    runs = {entry: read_run(folder / entry).evaluations for entry in BASELINES}
-    found = {entry: evaluations[-1] for entry, evaluations in runs.items() if evaluations}
+    found = last_evaluations(folder)
     reward = cfg.env.reward
     facts = {
         "tasks to train, to evaluate": f"{sizes[0]:,}, {sizes[1]:,}",
@@ -103,17 +100,14 @@ def _figures(evaluation: Evaluation) -> str:
 
 def _scores(name: str, found: Mapping[str, Evaluation]) -> dict[str, str]:
     """Return what scores 1, and the score of the start."""
-    rewards = {entry: evaluation.intervals["reward"].mean for entry, evaluation in found.items()}
-    known = {}
-    if distance := found["silent"].intervals.get("distance_to_best"):
-        known["closed form"] = rewards["silent"] + distance.mean
     try:
-        zero = scale(name, {each: rewards[each] for each in SCRIPTS if each in rewards}, known)
+        zero = scale_of(name, found, {})
     except SettingError:
         return {"best known": "earns no more than silence: no score"}
     facts = {"best known": f"{zero.best:.3f} ({zero.best_of})"}
-    if "team" in rewards:
-        facts["normalized score of the start"] = f"{zero.normalized(rewards['team']):.2f}"
+    if team := found.get("team"):
+        score = zero.normalized(team.intervals["reward"].mean)
+        facts["normalized score of the start"] = f"{score:.2f}"
     return facts
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
+from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
@@ -91,7 +92,8 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
             title = f"{results.set.title}, {name}"
             console.print(text_table(title, columns, part, whole="first"))
         for line in notes(results):
-            console.print(line, markup=False, highlight=False)
+            # Reasons come from run folders, which may be of others.
+            console.print(printable(line), markup=False, highlight=False)
         say(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
     return results
 
@@ -101,12 +103,12 @@ def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], lis
     heads = ["method", "seeds", "IQM"]
     for name in results.played:
         heads += [f"{name}: normalized", f"{name}: accuracy", f"{name}: tokens"]
-    overall = statistics.table(whole)
+    overall = {name: statistics.interval(statistics.iqm, method) for name, method in whole.items()}
     rows = []
     for method, by_environment in sorted(
         results.runs.items(), key=lambda item: -overall[item[0]].mean if item[0] in overall else 9.0
     ):
-        cells = [_cell("score", overall.get(method))]
+        cells = [level("score", overall.get(method))]
         for name in results.played:
             runs = by_environment.get(name)
             cells += _figures(results, method, name) if runs else [NOTHING] * 3
@@ -132,7 +134,7 @@ def _figures(results: Results, method: str, name: str) -> list[str]:
     """Return normalized score, accuracy and tokens of a method in an environment."""
     runs = results.runs[method][name]
     scores = [results.values(method, name, sorted(runs))]
-    cells = [_cell("score", statistics.interval(lambda run: float(run.mean()), scores))]
+    cells = [level("score", statistics.interval(lambda run: float(run.mean()), scores))]
     for key in ("accuracy", "tokens_said"):
         outcomes = [
             Outcomes(tuple(steps[-1][key]), (1.0,) * results.played[name].count)
@@ -140,12 +142,8 @@ def _figures(results: Results, method: str, name: str) -> list[str]:
         ]
         # One exact value is no trial.
         share = key == "accuracy" and results.played[name].count > 1
-        cells.append(_cell(key, over_tasks_and_seeds(outcomes, share=share)))
+        cells.append(level(key, over_tasks_and_seeds(outcomes, share=share)))
     return cells
-
-
-def _cell(metric: str, figure: Interval | None) -> str:
-    return level(metric, figure)
 
 
 def notes(results: Results) -> list[str]:

@@ -43,7 +43,7 @@ BASELINES = (*SCRIPTS, "single", "team")
 FIGURES = {"reward": (-1e9, 1e9), "accuracy": (0.0, 1.0), "tokens_said": (0.0, 1e9)}
 """Metrics of an evaluation -> smallest and largest value of a task."""
 _MAX_BYTES = 64 * 2**20
-_MAX_RUNS = 10_000
+_MAX_RUNS, _MAX_METHODS = 10_000, 100
 _SEED = re.compile(r"seed_\d{1,9}")
 _ABSOLUTE = "absolute_metrics"
 
@@ -106,6 +106,19 @@ class Results:
         return scores
 
 
+def unplayed(folder: Path, entries: Sequence[str] = BASELINES) -> list[str]:
+    """Return the entries of a comparison that neither ended nor are unfit for the environment.
+
+    `comparison.json` is written after every entry, so that it exists says nothing of the others.
+    """
+    try:
+        rows = _json(folder / "comparison.json")["entries"]
+        ended = {row["name"] for row in rows if row["state"] != "failed"}
+    except (SettingError, LookupError, TypeError):
+        ended = set()
+    return [entry for entry in entries if entry not in ended]
+
+
 def collect(folder: Path) -> Results:
     """Read the folder that `laconic benchmark` wrote.
 
@@ -122,7 +135,9 @@ def collect(folder: Path) -> Results:
             name: sorted(map(int, each["seeds"])) for name, each in plan["methods"].items()
         }
         played = {name: _played(place, found, name) for name, place in places.items()}
-    except (LookupError, TypeError, AttributeError) as error:
+    except SettingError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # The folder of someone else may hold anything.
         raise SettingError(
             f"{str(folder)!r} is not what laconic benchmark writes: {type(error).__name__} {error}"
@@ -132,7 +147,12 @@ def collect(folder: Path) -> Results:
             f"{str(folder)!r}: expected names of methods like {NAME.pattern}; got {wrong}"
         )
     runs: dict[str, dict[str, dict[int, Steps]]] = {}
-    unfinished, seconds = [], dict.fromkeys(methods, 0.0)
+    unfinished = [
+        (f"({entry})", name, 0, read_run(place / entry).error or "not played")
+        for name, place in places.items()
+        for entry in unplayed(place)
+    ]
+    seconds = dict.fromkeys(methods, 0.0)
     for method, seeds in methods.items():
         for name in found.environments:
             for seed in seeds:
@@ -149,31 +169,45 @@ def collect(folder: Path) -> Results:
 
 def _played(folder: Path, found: Set, name: str) -> Played:
     """Read the baselines of an environment and make its scale."""
-    figures: dict[str, dict[str, float]] = {}
-    first: tuple[Run, Evaluation] | None = None
-    known: dict[str, float] = {}
-    for entry in BASELINES:
-        run = read_run(folder / entry)
-        if not run.evaluations:
-            continue
-        evaluation = run.evaluations[-1]
-        figures[entry] = {key: evaluation.intervals[key].mean for key in FIGURES}
-        if entry == "silent":
-            first = run, evaluation
-    if first is None:
-        raise SettingError(f"env={name}: {str(folder)!r} has no evaluation of silence yet")
-    evaluation, whole = first[1], read_run(folder).settings
-    if distance := evaluation.intervals.get("distance_to_best"):
-        known["closed form"] = evaluation.intervals["reward"].mean + distance.mean
+    # Without one of them, another script would be the best, and the scale another one.
+    if missing := unplayed(folder, SCRIPTS):
+        raise SettingError(
+            f"env={name}: the scale needs scripts that did not end in {str(folder)!r}:"
+            f" {', '.join(missing)}. See {str(folder)!r}.log, and type the same laconic benchmark"
+        )
+    evaluations = last_evaluations(folder)
+    figures = {
+        entry: {key: each.intervals[key].mean for key in FIGURES}
+        for entry, each in evaluations.items()
+    }
+    evaluation, whole, known = evaluations["silent"], read_run(folder).settings, {}
     if frontier := found.environments[name].frontier:
         reward = whole["env"]["reward"]
         corners = tuple((x, y) for x, y in evaluation.floors[frontier])
         price = reward["price"] / reward["normalizer"]
         known[f"{frontier} frontier"] = Frontier(corners).best_return(price)
-    scripts = {each: figures[each]["reward"] for each in SCRIPTS if each in figures}
     values = _values(evaluation.outcomes["reward"])
-    game = _game(whole["env"])
-    return Played(evaluation.tasks, game, scale(name, scripts, known), len(values), figures)
+    zero = scale_of(name, evaluations, known)
+    return Played(evaluation.tasks, _game(whole["env"]), zero, len(values), figures)
+
+
+def last_evaluations(folder: Path) -> dict[str, Evaluation]:
+    """Return the evaluation of each baseline that was played in a comparison."""
+    found = {entry: read_run(folder / entry).evaluations for entry in BASELINES}
+    missing = unplayed(folder)
+    return {entry: each[-1] for entry, each in found.items() if each and entry not in missing}
+
+
+def scale_of(name: str, evaluations: Mapping[str, Evaluation], known: Mapping[str, float]) -> Scale:
+    """Return the scale of an environment from what its baselines earned, and what else is known.
+
+    Raises:
+        SettingError: the best known team earns no more than silence.
+    """
+    rewards = {entry: each.intervals["reward"].mean for entry, each in evaluations.items()}
+    if distance := evaluations["silent"].intervals.get("distance_to_best"):
+        known = {**known, "closed form": rewards["silent"] + distance.mean}
+    return scale(name, {each: rewards[each] for each in SCRIPTS if each in rewards}, known)
 
 
 def _steps(run: Run, found: Set, name: str, played: Played) -> Steps:
@@ -306,8 +340,8 @@ def _methods(own: Results, data: dict[str, Any], path: Path) -> dict[str, dict[s
                 read_steps = _run(own, name, _object(steps, seed), path)
                 by_environment = methods.setdefault(method, {})
                 by_environment.setdefault(name, {})[int(seed.removeprefix("seed_"))] = read_steps
-    if not methods:
-        raise _refusal(path, "it holds no run")
+    if not 0 < len(methods) <= _MAX_METHODS:
+        raise _refusal(path, f"expected runs of 1 to {_MAX_METHODS} methods; got {len(methods):,}")
     return methods
 
 

@@ -15,16 +15,18 @@ benchmark.json, which others can add to their tables. It is called at the end as
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
@@ -37,7 +39,7 @@ from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.foreign import read_status
 from laconic.extras.benchmark import report
-from laconic.extras.benchmark.results import BASELINES, PLAN, collect
+from laconic.extras.benchmark.results import BASELINES, PLAN, collect, unplayed
 from laconic.extras.benchmark.sets import NAME, Set, check_starts, load
 from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_json
@@ -68,13 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = load(options.benchmark)
         learners = options.learner.split(",")
         names = methods(learners, options.name, passed)
-        seeds = [int(seed) for seed in (options.seeds or "").split(",") if seed] or [*found.seeds]
+        seeds = seeds_of(options.seeds) or [*found.seeds]
         check_starts(found)
-        check_settings(found, learners, passed, flags)
+        composed = dict(zip(names, check_settings(found, learners, passed, flags), strict=True))
         folder = (options.folder or Path("outputs/benchmark") / found.title).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         lock.hold(folder)
-        plan = write_plan(folder, found, names, [*passed, *flags], seeds)
+        plan = write_plan(folder, found, composed, [*passed, *flags], seeds)
     except (OSError, ValueError) as error:
         refuse(error)
     failed = run_baselines(folder, found)
@@ -134,10 +136,25 @@ def methods(learners: Sequence[str], name: str | None, passed: Sequence[str]) ->
     return names
 
 
+def seeds_of(typed: str | None) -> list[int]:
+    """Return the seeds of the command line, each once.
+
+    Raises:
+        SettingError: one of them is no seed.
+    """
+    words = typed.split(",") if typed else []
+    if wrong := [word for word in words if not (word.isascii() and word.isdecimal())]:
+        raise SettingError(f"seeds must be whole numbers from 0, as in seeds=0,1; got {wrong[0]!r}")
+    return sorted(set(map(int, words)))
+
+
 def check_settings(
     found: Set, learners: Sequence[str], passed: Sequence[str], flags: Sequence[str]
-) -> None:
+) -> list[str]:
     """Compose a training of every learner and environment.
+
+    Returns:
+        For every learner, a hash of the settings that make the method.
 
     Raises:
         SettingError: a learner or a setting does not exist.
@@ -146,9 +163,15 @@ def check_settings(
     folders = [word for word in words if word not in _CONFIGS]
     searched = [f"hydra.searchpath=[file://{Path(each).absolute()}]" for each in folders]
     kept = [word for word in passed if not word.startswith("hydra")]
+    hashes = []
     for learner in learners:
+        parts = {}
         for name in found.environments:
-            compose(f"env={name}", f"learner={learner}", *settings(found, name), *kept, *searched)
+            words = [f"env={name}", f"learner={learner}", *settings(found, name), *kept, *searched]
+            cfg = OmegaConf.to_container(compose(*words))
+            parts[name] = [cfg[key] for key in _METHOD] if isinstance(cfg, dict) else []
+        hashes.append(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest())
+    return hashes
 
 
 def settings(found: Set, name: str, *groups: str) -> list[str]:
@@ -158,9 +181,13 @@ def settings(found: Set, name: str, *groups: str) -> list[str]:
 
 
 def write_plan(
-    folder: Path, found: Set, names: Sequence[str], words: Sequence[str], seeds: Sequence[int]
+    folder: Path,
+    found: Set,
+    composed: Mapping[str, str],
+    words: Sequence[str],
+    seeds: Sequence[int],
 ) -> dict[str, Any]:
-    """Add methods and seeds to `plan.json`.
+    """Add methods, with the hashes of their settings, and seeds to `plan.json`.
 
     Raises:
         SettingError: the folder is of another set, or a method had other settings there.
@@ -170,12 +197,15 @@ def write_plan(
     if plan["set"] != json.loads(json.dumps(found.as_json())):
         raise SettingError(f"{str(folder)!r} is of another set; choose another folder=<folder>")
     typed = [word for word in words if not word.startswith(("hydra", "threads", "logger"))]
-    for name in names:
-        method = plan["methods"].setdefault(name, {"settings": typed, "seeds": []})
-        if method["settings"] != typed:
+    for name, made in composed.items():
+        new = {"settings": typed, "composed": made, "seeds": []}
+        method = plan["methods"].setdefault(name, new)
+        # Not the words: a yaml can change under them, and finished runs are not made anew.
+        if method.get("composed") != made:
             raise SettingError(
-                f"{name} was run with {method['settings']} in {str(folder)!r}, and now with"
-                f" {typed}: type another name=<name>"
+                f"{name} had other settings of {' or '.join(_METHOD)} in {str(folder)!r}, so its"
+                f" runs there are another method (typed then: {' '.join(method['settings'])}; now:"
+                f" {' '.join(typed)}): type another name=<name>"
             )
         method["seeds"] = sorted({*method["seeds"], *seeds})
     write_atomically(path, json.dumps(plan, indent=2) + "\n")
@@ -187,7 +217,7 @@ def run_baselines(folder: Path, found: Set) -> bool:
     failed = False
     for name in found.environments:
         place = folder / "baselines" / name
-        if not (place / "comparison.json").is_file():
+        if unplayed(place):
             say(f"{name}: scripts, a single agent and the start")
             failed |= not play_baselines(place, name, settings(found, name, "env.", "evaluation."))
     return failed
@@ -200,8 +230,8 @@ def play_baselines(place: Path, name: str, overrides: Sequence[str]) -> bool:
     words += [f"env={name}", *overrides, f"hydra.run.dir={quoted(place)}"]
     log = place.with_name(f"{name}.log")
     with start("compare", words, log) as process:
-        if ended := process.wait() == 0:
-            return ended
+        if wait_for(process) == 0:
+            return True
     say(f"{name}: its baselines failed, see {log}")
     return False
 
@@ -242,8 +272,8 @@ def run_all(
             log = folder / "runs" / f"{name}.log"
             log.parent.mkdir(exist_ok=True)
             with start("train", words, log) as process:
-                ended = progress.follow(process)
-            if ended:
+                code = wait_for(process, progress.say)
+            if code:
                 failed = True
                 say(f"{name}: not all runs ended, see {log}")
     return failed
@@ -255,6 +285,37 @@ def start(program: str, words: Sequence[str], log: Path) -> subprocess.Popen[byt
     command = [sys.executable, "-P", "-m", "laconic", program, *words]
     with open(log, "ab") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+
+
+def wait_for(process: subprocess.Popen[bytes], look: Callable[[], None] | None = None) -> int:
+    """Wait for a process, looking at the runs, and end it if this one has to end.
+
+    Returns:
+        Its exit code.
+    """
+
+    # A terminal sends Ctrl-C to both; a queue tells only this process to end. Then the training
+    # saves a checkpoint.
+    def end(*_: object) -> None:
+        process.terminate()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        while process.poll() is None:
+            if look:
+                look()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        process.wait()
+        say("interrupted; the same command goes on")
+        sys.exit(130)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if look:
+        look()
+    return process.returncode
 
 
 class Watch:
@@ -274,30 +335,6 @@ class Watch:
     def is_finished(self, environment: str, method: str, seed: int) -> bool:
         """Return whether a run is finished and need not be made again."""
         return read_run(self._place(environment, method, seed)).state == "finished"
-
-    def follow(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for a process and say how far the set is; return its exit code."""
-
-        # A terminal sends Ctrl-C to both; a queue tells only this process to end. Then the training
-        # saves a checkpoint.
-        def end(*_: object) -> None:
-            process.terminate()
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGTERM, end)
-        try:
-            while process.poll() is None:
-                self.say()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOK_SECONDS)
-        except KeyboardInterrupt:
-            process.wait()
-            say("interrupted; the same command goes on")
-            sys.exit(130)
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        self.say()
-        return process.returncode
 
     def say(self) -> None:
         """Print a line if a run has ended since the last one, or a minute has passed."""

@@ -61,7 +61,8 @@ def scale(environment: str, scripts: Mapping[str, float], known: Mapping[str, fl
     """
     rewards = {**scripts, **known}
     best_of = max(rewards, key=lambda name: rewards[name])
-    if rewards[best_of] <= rewards["silent"]:
+    # Written so that NaN is refused too.
+    if not rewards[best_of] > rewards["silent"]:
         raise SettingError(
             f"env={environment}: expected a team that earns more than silence at this price; the"
             f" best known earns {rewards[best_of]:.4g}, and silence {rewards['silent']:.4g}."

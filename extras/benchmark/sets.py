@@ -121,21 +121,23 @@ def read(data: Any, origin: str) -> Set:
             parts,
         )
         uneven = [name for name, part in parts.items() if part.steps % found.evaluations]
-        keys = {key for part in parts.values() for key in part.settings}
-    except (LookupError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        keys = {str(key) for part in parts.values() for key in part.settings}
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise SettingError(
             f"{origin}: expected a set with name, version, seeds, evaluations and environments, as"
-            f" in {FOLDER / 'mini.yaml'}; got {type(error).__name__}: {error}"
+            f" in {FOLDER / 'mini.yaml'}; got {type(error).__name__}: {str(error)[:100]}"
         ) from error
-    if wrong := sorted(key for key in keys if not key.startswith(_FIXED)):
-        raise SettingError(f"{origin}: settings must be of env, train or evaluation; got {wrong}")
+    if wrong := sorted(key[:60] for key in keys if not key.startswith(_FIXED)):
+        raise SettingError(
+            f"{origin}: settings must be of env, train or evaluation; got {wrong[:5]}"
+        )
+    if not all(map(NAME.fullmatch, (found.name, *parts))) or not parts or not found.seeds:
+        raise SettingError(f"{origin}: names must match {NAME.pattern}; one environment at least")
     if uneven or found.evaluations < 1:
         raise SettingError(
             f"{origin}: evaluations ({found.evaluations}) must divide train.steps; not so in"
             f" {', '.join(uneven)}"
         )
-    if not all(map(NAME.fullmatch, (found.name, *parts))) or not parts or not found.seeds:
-        raise SettingError(f"{origin}: names must match {NAME.pattern}; one environment at least")
     return found
 
 

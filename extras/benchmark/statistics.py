@@ -11,7 +11,7 @@ drawn anew too, the same ones for all runs of an environment. rliable does not k
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,8 +88,3 @@ def _resampled(methods: Sequence[Method], generator: np.random.Generator) -> lis
             runs = generator.integers(len(one), size=len(one))
             kept.append(one[runs][:, tasks])
     return list(drawn)
-
-
-def table(methods: Mapping[str, Method]) -> dict[str, Interval]:
-    """Return the interquartile mean of each method."""
-    return {name: interval(iqm, method) for name, method in methods.items()}

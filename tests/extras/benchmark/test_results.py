@@ -67,6 +67,12 @@ def test_their_own_scores_are_not_believed(results, shared, tmp_path):
     assert np.array_equal(whole.scores("gspo.2")[0], results.scores("gspo")[0])
 
 
+def _steps(count):
+    figures = {"reward": [0.5], "accuracy": [1.0], "tokens_said": [1.0]}
+    return {"step_count": count, **figures}
+
+
+STEPS = {"seed_0": {"step_0": _steps(0), "step_1": _steps(4), "absolute_metrics": _steps(4)}}
 RUN = ("results", "small_v1", "signal", "gspo", "seed_0")
 REFUSED = {
     "another version": (("set", "version"), 2, "small_v2"),
@@ -87,7 +93,7 @@ REFUSED = {
     "a list of environments": (("set", "environments"), [], "expected a set"),
     "no played": (("played",), 3, "'played'"),
     "no results": (("results",), {}, "small_v1"),
-    "no run": (("results", "small_v1"), {}, "no run"),
+    "no run": (("results", "small_v1"), {}, "1 to 100 methods; got 0"),
     "a path as a name": (
         ("results", "small_v1", "signal"),
         {"../../etc": {}},
@@ -108,6 +114,17 @@ REFUSED = {
     "too accurate": ((*RUN, "step_1", "accuracy"), [1.5, 1.0], "from 0 to 1"),
     "too few tasks": ((*RUN, "step_1", "tokens_said"), [1.0], "tokens_said of signal"),
     "a number for a list": ((*RUN, "step_1", "tokens_said"), 1.0, "tokens_said of signal"),
+    "evaluations without end": (("set", "evaluations"), float("inf"), "OverflowError"),
+    "minutes without end": (
+        ("set", "environments", "jury", "minutes"),
+        10**400,
+        "OverflowError",
+    ),
+    "too many methods": (
+        ("results", "small_v1", "jury"),
+        {f"m{number}": STEPS for number in range(101)},
+        "1 to 100 methods",
+    ),
     "other updates": ((*RUN, "step_1", "step_count"), 5, "after 4 updates"),
 }
 
@@ -129,7 +146,17 @@ def test_what_is_no_result_is_refused(results, tmp_path, text):
         joined(results, tmp_path, text)
 
 
-@pytest.mark.parametrize("methods", [{"../../x": {"seeds": [0]}}, {"a": 1}, [], None])
+@pytest.mark.parametrize(
+    "methods",
+    [
+        {"../../x": {"seeds": [0]}},
+        {"a": {"seeds": [float("inf")]}},
+        {"a": {"seeds": "x"}},
+        {"a": 1},
+        [],
+        None,
+    ],
+)
 def test_the_folder_of_someone_else_names_no_path(results, tmp_path, methods):
     plan = {"set": results.set.as_json(), "methods": methods}
     (tmp_path / "plan.json").write_text(json.dumps(plan))

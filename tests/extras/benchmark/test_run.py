@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from laconic.envs.errors import SettingError
-from laconic.extras.benchmark.results import FILE
-from laconic.extras.benchmark.run import main, methods
+from laconic.extras.benchmark.results import BASELINES, FILE, unplayed
+from laconic.extras.benchmark.run import check_settings, main, methods, write_plan
 from laconic.extras.benchmark.sets import FOLDER, check_starts, load, read
 
 SETTINGS = {
@@ -71,7 +71,8 @@ def test_a_failed_run_ends_no_set_and_a_finished_one_is_not_made_again(small, tm
         (["train.steps=3"], "the set fixes train.steps"),
         (["env=math"], "the set fixes env"),
         (["learner.beta=1"], "name=<name>"),
-        (["seeds=a"], "invalid literal"),
+        (["seeds=a"], "seeds must be whole numbers from 0, as in seeds=0,1; got 'a'"),
+        (["seeds=-1"], "got '-1'"),
         (["seed=1"], "the set fixes seed"),
         (["learner=gspo,grpo", "name=both"], "one learner"),
     ],
@@ -82,6 +83,42 @@ def test_a_wrong_command_is_refused_before_anything_is_written(words, reason, tm
         main([*words, f"folder={folder}"])
     assert refused.value.code == 2 and reason in capsys.readouterr().err
     assert not (folder / "plan.json").exists()
+
+
+def test_baselines_are_played_until_all_have_ended(tmp_path):
+    # A comparison writes its table after every entry, so an interruption leaves some.
+    def write(**states):
+        rows = [{"name": name, "state": state} for name, state in states.items()]
+        (tmp_path / "comparison.json").write_text(json.dumps({"entries": rows}))
+
+    assert unplayed(tmp_path) == list(BASELINES)
+    write(silent="finished", random="finished")
+    assert unplayed(tmp_path) == ["telegraph", "oracle", "single", "team"]
+    write(**{**dict.fromkeys(BASELINES, "finished"), "telegraph": "left out", "oracle": "failed"})
+    assert unplayed(tmp_path) == ["oracle"]
+
+
+def test_a_yaml_that_changed_is_another_method(small, tmp_path):
+    folder, yamls = tmp_path / "results", tmp_path / "my_conf" / "learner"
+    yamls.mkdir(parents=True)
+    found, wide = load(str(small)), yamls / "wide.yaml"
+    words = ["--config-dir", str(yamls.parent)]
+
+    def composed(epsilon):
+        wide.write_text(f"defaults: [grpo, _self_]\nobjective: {{epsilon_high: {epsilon}}}\n")
+        return dict(zip(["wide"], check_settings(found, ["wide"], [], words), strict=True))
+
+    folder.mkdir()
+    first = write_plan(folder, found, composed(0.4), words, [0])
+    # Other seeds, threads and ways to type the folder change no method.
+    again = write_plan(folder, found, composed(0.4), [f"{words[0]}={words[1]}", "threads=2"], [1])
+    assert first["methods"]["wide"]["seeds"] == [0] and again["methods"]["wide"]["seeds"] == [0, 1]
+    with pytest.raises(SettingError, match="type another name"):
+        write_plan(folder, found, composed(0.5), words, [0])
+    # The same name for another learner.
+    [grpo] = check_settings(found, ["grpo"], [], [])
+    with pytest.raises(SettingError, match="type another name"):
+        write_plan(folder, found, {"wide": grpo}, [], [0])
 
 
 def test_the_shipped_sets_start_from_the_shipped_weights():
