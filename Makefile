@@ -186,14 +186,11 @@ evidence-channel: .venv/installed  ## train over lossy channels and ask what sil
 	  done; \
 	done; done
 
-# The shipped team of the commons at the default price of talk and without one, and numeric teams.
+# The shipped team of the commons at the default price of talk and without one.
 COMMONS := outputs/commons
-evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## share a commons, and put a price on its talk (12 trainings)
+evidence-commons: .venv/installed  ## share a commons, and put a price on its talk (6 trainings)
 	$(BIN)/laconic train -m env=commons train.steps=20 threads=1 evaluation.tasks=25 seed=1,2,3 env.reward.price=0,0.5 \
 	  resume=true hydra.sweep.dir=$(COMMONS)/trained 'hydra.sweep.subdir=price-$${env.reward.price}-seed-$${seed}'
-	for credit in team own; do for seed in 1 2 3; do \
-	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/commons.py $$credit $$seed $(COMMONS)/numeric.jsonl || exit 1; \
-	done; done
 
 # What docs/engine_figures.md reports.
 ENGINES := outputs/engines

@@ -121,7 +121,7 @@ CLAIMS: Sequence[Claim] = (
         "0 to 4",
         partial(
             short,
-            *("gspo", "price 0", "team", "silence", "shapley", "c3", "dr_grpo", "mc_grpo"),
+            *("gspo", "price 0", "team", "silence", "dr_grpo", "mc_grpo"),
         ),
         "five seeds, 30 updates, one weak start",
         EACH,

@@ -301,11 +301,11 @@ def needed_others() -> list[Cells]:
         for name in sorted({row["name"] for row in own}):
             same = [row for row in own if row["name"] == name]
             after, best = [row["evaluation"] for row in same], same[0]["best"]
-            priced = f", a round costs {name}" if start == "cups" else ""
+            priced = f", a round at {name}" if start == "cups" else ", trained"
             lines.append(
                 [
                     *(
-                        f"{label}, trained{priced}",
+                        f"{label}{priced}",
                         str(len(same)),
                         cell("accuracy", over(after, "accuracy")),
                     ),

@@ -8,6 +8,7 @@ Results of others join if set, version, budget, tasks and game agree; else the r
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -122,10 +123,10 @@ def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], lis
                 cells += [NOTHING] * 3
                 continue
             scores.append(played.scale.normalized(figures["reward"]))
-            cells += [f"{scores[-1]:.2f}", f"{100 * figures['accuracy']:.1f} %"]
-            cells += [f"{figures['tokens_said']:.1f}"]
+            cells.append(_alone("score", scores[-1]))
+            cells += [_alone(key, figures[key]) for key in ("accuracy", "tokens_said")]
         every = len(scores) == len(results.played)
-        score = f"{statistics.iqm(np.array([scores])):.2f}" if every else NOTHING
+        score = _alone("score", statistics.iqm(np.array([scores]))) if every else NOTHING
         rows.append((f"({'start' if baseline == 'team' else baseline})", "", score, *cells))
     return heads, rows
 
@@ -144,6 +145,11 @@ def _figures(results: Results, method: str, name: str) -> list[str]:
         share = key == "accuracy" and results.played[name].count > 1
         cells.append(level(key, over_tasks_and_seeds(outcomes, share=share)))
     return cells
+
+
+def _alone(metric: str, value: float) -> str:
+    """Return a figure without an interval."""
+    return level(metric, Interval(value, math.nan, math.nan, 1))
 
 
 def notes(results: Results) -> list[str]:

@@ -144,7 +144,6 @@ def test_every_file_of_rows_is_read_by_a_table_a_picture_or_a_report(monkeypatch
     names = {match[1] for match in matches if match}
     # Other pages link to these tables.
     linked = {
-        "commons/numeric",
         "graders",
         "judges",
         "parity",
