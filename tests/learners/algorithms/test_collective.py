@@ -339,7 +339,9 @@ def tasks_of(rooms: list[Any], group: Group) -> Any:
 
 def test_consistency_needs_several_wordings():
     room = envs.make("gsm8k", free=True, tasks=2, **ALONE)
-    with pytest.raises(SettingError, match="gsm8k has one for train-0/0; choose an environment with several"):
+    with pytest.raises(
+        SettingError, match="gsm8k has one for train-0/0; choose an environment with several"
+    ):
         Ballots(Collective(consistency=2))([room], {}, starts_of(room), 2, seed=0)
 
 
