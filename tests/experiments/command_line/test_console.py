@@ -33,8 +33,8 @@ def call(monkeypatch, capsys):
 def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
     core = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "python"}
-    extras = {"demand", "export", "import", "init", "measure-speed", "predict", "watch"}
-    assert set(programs.names()) == core | extras | {"explain", "warm-start"}
+    extras = {"benchmark", "card", "demand", "export", "import", "init", "measure-speed", "predict"}
+    assert set(programs.names()) == core | extras | {"explain", "warm-start", "watch"}
     # What has a configuration of its own is a program.
     assert {name.replace("_", "-") for name in configs("*.yaml")} <= core | extras
 
