@@ -173,7 +173,8 @@ def _played(folder: Path, found: Set, name: str) -> Played:
     if missing := unplayed(folder, SCRIPTS):
         raise SettingError(
             f"env={name}: the scale needs scripts that did not end in {str(folder)!r}:"
-            f" {', '.join(missing)}. See {str(folder)!r}.log, and type the same laconic benchmark"
+            f" {', '.join(missing)}. See {str(folder.with_name(f'{name}.log'))!r}; the command that"
+            " began the benchmark plays them again"
         )
     evaluations = last_evaluations(folder)
     figures = {
