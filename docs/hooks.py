@@ -5,6 +5,7 @@
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
     <!-- names: laconic.envs -->                   public names of a module and what they are
     <!-- metrics: envs -->                         measures that environments declare
+    <!-- card: gsm8k -->                           the environment's table in docs/cards.md
 
 So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
 calls `on_page_markdown`, which imports no torch.
@@ -41,7 +42,7 @@ LEFT_OUT = {
 """Settings that no page shows, and why."""
 BOOSTS = {"Tutorials": 3.0, "Guides": 2.0, "Background": 1.5}
 """Weight of a page in the search by section of the navigation; 1 in other sections."""
-_MARK = re.compile(r"^<!-- (settings|hidden|words|names|metrics): (\S+)(?: (\w+))? -->$", re.M)
+_MARK = re.compile(r"^<!-- (settings|hidden|words|names|metrics|card): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
@@ -61,6 +62,8 @@ def _replacement(mark: re.Match[str]) -> str:
         return table(("key", "default", "takes", "meaning"), [*hidden(name)])
     if kind == "names":
         return table(("name", "what it is"), [(f"`{n}`", text) for n, text in public(name)])
+    if kind == "card":
+        return card(name)
     if kind == "metrics":
         meanings = {key: metric.meaning for key, metric in metrics().items()}
     else:
@@ -72,6 +75,17 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Write a table in Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
+
+
+def card(environment: str) -> str:
+    """Return the table of an environment in the page of cards.
+
+    Raises:
+        LookupError: there is no card.
+    """
+    sections = (ROOT / "docs" / "cards.md").read_text("utf-8").split("\n## ")[1:]
+    heads = (section.partition("\n") for section in sections)
+    return {head: text.strip() for head, _, text in heads}[environment]
 
 
 def explained(name: str) -> Iterator[Row]:

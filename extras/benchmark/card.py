@@ -4,17 +4,25 @@
     laconic card gsm8k signal jury page=docs/cards.md
 
 Every figure is played here, greedily and at the environment's own price, except the minutes of the
-start, which its card records. The page has a column per environment.
+start, which its card records. The page has a table for each environment, which the site shows on
+the environment's page too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
+from pettingzoo import ParallelEnv
+from pettingzoo.test import parallel_api_test
 from rich.console import Console
 
-from laconic.envs.errors import SettingError
+from laconic.envs.contract import check_env
+from laconic.envs.errors import ContractError, SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
@@ -23,11 +31,15 @@ from laconic.experiments.reporting.records import Evaluation
 from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session import setup
+from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.splits import tasks_of
-from laconic.extras.benchmark.results import last_evaluations, scale_of, unplayed
+from laconic.extras.benchmark.exploits import ATTACKS, attack
+from laconic.extras.benchmark.results import last_evaluations, reached, scale_of, unplayed
 from laconic.extras.benchmark.run import play_baselines
+from laconic.extras.benchmark.sets import frontier_of
 from laconic.learners.agents.recipes import CARD, shipped
 from laconic.learners.commands import command
+from laconic.learners.metrics import intervals
 from laconic.learners.untrusted_files import read_json
 
 ARGUMENTS = {
@@ -52,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = [(fact, *(column.get(fact, NOTHING) for column in columns.values())) for fact in facts]
     Console().print(text_table("environments", ("", *names), rows, whole="first"))
     path = options.page or options.folder / "card.md"
-    write_atomically(path.absolute(), page(names, rows))
+    write_atomically(path.absolute(), page(columns))
     say(f"written to {path}")
 
 
@@ -83,8 +95,10 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
     }
     for entry, evaluation in found.items():
         facts[_NAMES.get(entry, f"{entry} script")] = _figures(evaluation)
-    facts |= _scores(name, found)
+    facts |= _scores(name, found, reached(found["silent"], reward, frontier_of(name)))
     facts |= _floors(found["silent"].floors)
+    facts["best attack"] = _attacked(parts[1], played)
+    facts["rules"] = _checked(lambda: setup.make_environments(cfg, 1, "evaluation", team)[0])
     if (weights := shipped(name)) and (minutes := read_json(weights / CARD).get("minutes")):
         facts["minutes of the start, one core"] = f"{float(minutes):.0f}"
     return facts
@@ -98,10 +112,12 @@ def _figures(evaluation: Evaluation) -> str:
     return f"{level(goal, figures[goal])}, {tokens:.1f} tokens, reward {reward:.3f}"
 
 
-def _scores(name: str, found: Mapping[str, Evaluation]) -> dict[str, str]:
+def _scores(
+    name: str, found: Mapping[str, Evaluation], known: Mapping[str, float]
+) -> dict[str, str]:
     """Return what scores 1, and the score of the start."""
     try:
-        zero = scale_of(name, found, {})
+        zero = scale_of(name, found, known)
     except SettingError:
         return {"best known": "earns no more than silence: no score"}
     facts = {"best known": f"{zero.best:.3f} ({zero.best_of})"}
@@ -120,12 +136,36 @@ def _floors(floors: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, str]:
     return {"fewest tokens, by frontier": "; ".join(words)} if words else {}
 
 
-def page(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the page of the cards."""
-    typed = command("card", *names)
-    lines = ["# Cards of environments", "", f"Written by `{typed}`; 95 % intervals over tasks.", ""]
-    table = (("", *names), ["---"] * (len(names) + 1), *rows)
-    lines += [f"| {' | '.join(map(plain, row))} |" for row in table]
+def _attacked(env: ParallelEnv[str, Any, Any], tasks: int | None) -> str:
+    """Return the attack that solves most, whatever it costs, and what it earns."""
+    starts, best = evaluation_starts([env], tasks), (-math.inf, -math.inf, NOTHING)
+    for name in ATTACKS:
+        figures = intervals(attack([env], starts, name))
+        goal = "accuracy" if "accuracy" in figures else "score"
+        reward = figures["reward"].mean
+        text = f"{name}: {level(goal, figures[goal])}, reward {reward:.3f}"
+        best = max(best, (figures["score"].mean, reward, text))
+    return best[2]
+
+
+def _checked(make: Callable[[], ParallelEnv[str, Any, Any]]) -> str:
+    """Return which checks of environments hold, or the first rule that is broken."""
+    try:
+        check_env(make)
+        with redirect_stdout(StringIO()):
+            parallel_api_test(make())
+    except (ContractError, AssertionError) as error:
+        return f"broken: {str(error).splitlines()[0][:80]}"
+    return "check_env, parallel_api_test"
+
+
+def page(cards: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the page of the cards, a table for each environment."""
+    typed = command("card", *cards)
+    lines = ["# Cards of environments", "", f"Written by `{typed}`; 95 % intervals over tasks."]
+    for name, facts in cards.items():
+        lines += ["", f"## {name}", "", "| fact | value |", "|---|---|"]
+        lines += [f"| {fact} | {plain(value)} |" for fact, value in facts.items()]
     return "\n".join([*lines, ""])
 
 

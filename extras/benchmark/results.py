@@ -181,15 +181,22 @@ def _played(folder: Path, found: Set, name: str) -> Played:
         entry: {key: each.intervals[key].mean for key in FIGURES}
         for entry, each in evaluations.items()
     }
-    evaluation, whole, known = evaluations["silent"], read_run(folder).settings, {}
-    if frontier := found.environments[name].frontier:
-        reward = whole["env"]["reward"]
-        corners = tuple((x, y) for x, y in evaluation.floors[frontier])
-        price = reward["price"] / reward["normalizer"]
-        known[f"{frontier} frontier"] = Frontier(corners).best_return(price)
+    evaluation, whole = evaluations["silent"], read_run(folder).settings
+    known = reached(evaluation, whole["env"]["reward"], found.environments[name].frontier)
     values = _values(evaluation.outcomes["reward"])
     zero = scale_of(name, evaluations, known)
     return Played(evaluation.tasks, _game(whole["env"]), zero, len(values), figures)
+
+
+def reached(
+    evaluation: Evaluation, reward: Mapping[str, Any], frontier: str | None
+) -> dict[str, float]:
+    """Return the best reward on a frontier that a team can reach, by its name, if there is one."""
+    if frontier is None:
+        return {}
+    corners = tuple((x, y) for x, y in evaluation.floors[frontier])
+    best = Frontier(corners).best_return(reward["price"] / reward["normalizer"])
+    return {f"{frontier} frontier": best}
 
 
 def last_evaluations(folder: Path) -> dict[str, Evaluation]:

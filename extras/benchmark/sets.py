@@ -97,6 +97,13 @@ def load(name: str) -> Set:
     return read(read_yaml(path), str(path))
 
 
+def frontier_of(environment: str) -> str | None:
+    """Return the frontier that a shipped set takes as the best team of an environment, if any."""
+    sets = (load(path.stem) for path in sorted(FOLDER.glob("*.yaml")))
+    parts = (found.environments.get(environment) for found in sets)
+    return next((part.frontier for part in parts if part and part.frontier), None)
+
+
 def read(data: Any, origin: str) -> Set:
     """Check the content of a set.
 
