@@ -42,6 +42,8 @@ def test_names_of_the_result_are_followed():
         (["return [y for y in x if aux(y)]"], True, False, False),
         (["return list(filter(aux, x))"], True, False, False),
         (["return aux(x) or 1"], False, False, True),
+        (["return x or aux(x) or 1"], False, False, True),
+        (["return x or 1 or aux(x)"], False, False, False),
         (["try:", "    return aux(x)", "except ValueError:", "    return 1"], False, True, False),
     ],
 )

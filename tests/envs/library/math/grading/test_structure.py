@@ -57,6 +57,12 @@ from laconic.envs.library.math.grading.structure import split, structure_of
         ("(1,2), (3,4)^T", "list", ("(1,2)", "(3,4)^T"), ""),
         ("(1,2)^T", "matrix", ("1", "2"), "2x1x1"),
         (r"\begin{pmatrix}1 & 2\end{pmatrix}^T", "matrix", ("1", "2"), "2x1x1"),
+        (
+            r"\begin{pmatrix}1 & 2 \\ 3\end{pmatrix}^T",
+            "single",
+            (r"\begin{pmatrix}1 & 2 \\ 3\end{pmatrix}^T",),
+            "",
+        ),
         (r"\begin{vmatrix}1\end{vmatrix}^T", "single", (r"\begin{vmatrix}1\end{vmatrix}^T",), ""),
         (r"2, \pm 3", "list", ("2", "+ 3", "- 3"), ""),
         (r"\mathbb{R}", "tuple", (r"-\infty", r"\infty"), "()"),
