@@ -16,7 +16,6 @@ from laconic.records import explain
 
 if TYPE_CHECKING:
     from laconic.experiments.command_line.programs import Program
-    from laconic.experiments.comparing.columns import PlayedEntry
     from laconic.experiments.session.evaluation import AfterEvaluation, EvaluationRun, Findings
     from laconic.experiments.session.training_run import Callback, TrainingRun
     from laconic.experiments.tracking.loggers import Logger
@@ -28,7 +27,6 @@ __all__ = [
     "EvaluationRun",
     "Findings",
     "Logger",
-    "PlayedEntry",
     "Program",
     "Tracker",
     "TrainingRun",
@@ -36,7 +34,6 @@ __all__ = [
 
 _NAMES = {
     "command_line.programs": "Program",
-    "comparing.columns": "PlayedEntry",
     "session.evaluation": "AfterEvaluation EvaluationRun Findings",
     "session.training_run": "Callback TrainingRun",
     "tracking.loggers": "Logger",
@@ -56,7 +53,12 @@ def __getattr__(name: str) -> Any:
             thing = getattr(import_module(f"{__name__}.{module}"), name)
             explain([thing])
             return thing
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from laconic.experiments.command_line.gone import MOVED
+
+    hint = MOVED.get(f"{__name__}.{name}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}" + (f"; it is {hint} now" if hint else "")
+    )
 
 
 def __dir__() -> list[str]:

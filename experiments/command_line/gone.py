@@ -1,4 +1,4 @@
-"""Settings of earlier versions that are gone, and what to do instead."""
+"""Settings and names of earlier versions that are gone, and what to do instead."""
 
 from __future__ import annotations
 
@@ -10,3 +10,7 @@ GONE = {
     f" solved; {_AGAIN}",
 }
 """Dotted key, or group and option -> advice."""
+MOVED = {
+    "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
+}
+"""Dotted name of an earlier version, or its beginning -> the present one."""

@@ -66,13 +66,6 @@ PROGRAMS = {
         check=f"{_SESSION}.checks:check_evaluate",
         record=f"{_SESSION}.settings.EvaluateProgram",
     ),
-    "compare": Program(
-        "compare a team with single agents, votes, debates and scripts",
-        "laconic.experiments.compare",
-        "compare",
-        several=True,
-        record="laconic.experiments.comparing.entries.CompareProgram",
-    ),
     "doctor": Program(
         "say what is wrong with a run, with figures and the settings to change",
         "laconic.experiments.doctor",

@@ -34,9 +34,9 @@ from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.by_reply import vectors
 from laconic.envs.dialogue.messages import Message, heard
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
+from laconic.extras.compare.columns import PlayedEntry
 from laconic.learners.advantages.collective import channels
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample

@@ -32,10 +32,10 @@ from torch.autograd.functional import hessian
 from torch.nn.functional import logsigmoid
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session.evaluation import Findings
 from laconic.extras.analysis.coordination import graded_rounds
+from laconic.extras.compare.columns import PlayedEntry
 from laconic.learners.metrics import Z95, Interval, wilson
 
 FILE = "ranked_votes.json"

@@ -32,11 +32,11 @@ from rich.console import Console
 from laconic.envs.checks import Word
 from laconic.envs.dialogue.budget import Tokenize, cut
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.reporting.words import level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session.team_layouts import DRAFTER, REVISE
 from laconic.extras.analysis.coordination import read
+from laconic.extras.compare.columns import PlayedEntry
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode
 from laconic.learners.interfaces import Policy

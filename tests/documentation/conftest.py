@@ -44,17 +44,23 @@ class Command:
     @property
     def program(self) -> str | None:
         """Return the name of one of our programs; None for others."""
-        if self.words[0] == "laconic":
-            return self.words[1].replace("-", "_")
+        if self._called:
+            return self.words[self._called].replace("-", "_")
         module = next((word for word in self.words if word.startswith(_MODULES)), None)
         return module and module.removeprefix(_MODULES)
 
     @property
     def arguments(self) -> list[str]:
         """Return the arguments of our program."""
-        if self.words[0] == "laconic":
-            return list(self.words[2:])
+        if self._called:
+            return list(self.words[self._called + 1 :])
         return list(self.words[self.words.index(f"{_MODULES}{self.program}") + 1 :])
+
+    @property
+    def _called(self) -> int:
+        """Return the place of the program's name in `laconic <program>`; 0 without one."""
+        named = self.words[0] == "laconic" or "-m laconic " in self.text
+        return self.words.index("laconic") + 1 if named else 0
 
     def parsed(self) -> Any:
         """Parse the arguments as Hydra does."""

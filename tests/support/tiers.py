@@ -29,7 +29,6 @@ FOLDERS = (
     "experiments/test_report.py",
     "experiments/test_train.py",
     # Pictures and pages, and folders that ask git where they come from.
-    "experiments/comparing/test_picture.py",
     "experiments/reporting",
     "experiments/run_folder",
     # Graders that run programs in the sandbox or ask helper processes.

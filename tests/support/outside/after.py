@@ -1,7 +1,7 @@
 """What a user measures after an evaluation, and of the entries of a comparison."""
 
-from laconic.experiments import PlayedEntry
 from laconic.experiments.session.evaluation import Findings
+from laconic.extras.compare.columns import PlayedEntry
 from laconic.learners.metrics import Interval
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from laconic.experiments.comparing.rows import Row
-from laconic.experiments.comparing.table import NAME, metrics_of
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import thinking
+from laconic.extras.compare.rows import Row
+from laconic.extras.compare.table import NAME, metrics_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
+from laconic.extras.compare.entries import Entry, entries_of_runs, read_entries
 
 
 def read(entries, runs=None):

@@ -11,8 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.compare import check_reference
-from laconic.experiments.comparing.entries import Entry
+from laconic.extras.compare.compare import check_reference
+from laconic.extras.compare.entries import Entry
 from laconic.learners.agents.scripted import ScriptedPolicy
 
 SMALL = ["evaluation.tasks=6", "evaluation.batch=3", "threads=1"]

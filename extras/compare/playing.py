@@ -15,10 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.interrupt import Interrupt
-from laconic.experiments.comparing.columns import PlayedEntry, prepare
-from laconic.experiments.comparing.entries import MATCHED, Entry
-from laconic.experiments.comparing.rows import Row, figures_of
-from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.alone import WRITER, let_write_all, tell
 from laconic.experiments.session.evaluation import (
@@ -37,6 +33,10 @@ from laconic.experiments.session.setup import (
     rank_seed,
 )
 from laconic.experiments.session.team_layouts import Unfit
+from laconic.extras.compare.columns import PlayedEntry, prepare
+from laconic.extras.compare.entries import MATCHED, Entry
+from laconic.extras.compare.rows import Row, figures_of
+from laconic.extras.compare.vote import vote, votes_for
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.comparing.cross import cross, gap_of, gaps_of, name_pairs, write_gaps
-from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.rows import Row
 from laconic.experiments.run_folder.folder import RunFolder
+from laconic.extras.compare.cross import cross, gap_of, gaps_of, name_pairs, write_gaps
+from laconic.extras.compare.entries import Entry
+from laconic.extras.compare.rows import Row
 from laconic.learners.metrics import Interval
 
 ROLES = ("solver", "helper", "helper")

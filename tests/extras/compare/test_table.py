@@ -9,8 +9,8 @@ import math
 
 from rich.console import Console
 
-from laconic.experiments.comparing.rows import Row
-from laconic.experiments.comparing.table import markdown, metrics_of, show, write
+from laconic.extras.compare.rows import Row
+from laconic.extras.compare.table import markdown, metrics_of, show, write
 from laconic.learners.metrics import Interval
 
 NAN = math.nan

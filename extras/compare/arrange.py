@@ -17,7 +17,6 @@ from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.envs.registry import find
 from laconic.envs.task import Benchmark
 from laconic.experiments.command_line.defaults import team_defaults
-from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.team_layouts import (
     BUDGET,
     DRAFTER,
@@ -28,6 +27,7 @@ from laconic.experiments.session.team_layouts import (
     said_in_all,
     shared_out,
 )
+from laconic.extras.compare.entries import Entry
 
 _MAKE = "laconic.envs.make"
 _SCRIPTED = "laconic.learners.agents.scripted.ScriptedTeam"

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from laconic.experiments.comparing.picture import picture
-from laconic.experiments.comparing.rows import Row
+from laconic.extras.compare.picture import picture
+from laconic.extras.compare.rows import Row
 from laconic.learners.metrics import Interval
 
 

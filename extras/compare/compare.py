@@ -26,13 +26,6 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.command_line.say import say
-from laconic.experiments.comparing import columns, table
-from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
-from laconic.experiments.comparing.cross import cross, gaps_of, write_gaps
-from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
-from laconic.experiments.comparing.picture import picture
-from laconic.experiments.comparing.playing import play_entry
-from laconic.experiments.comparing.rows import Row, compared, read_row
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder, write_atomically
 from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.session.setup import (
@@ -42,6 +35,13 @@ from laconic.experiments.session.setup import (
     set_up_process,
 )
 from laconic.experiments.session.team_layouts import REVISE, Unfit
+from laconic.extras.compare import columns, table
+from laconic.extras.compare.arrange import arrange, budget_of, thoughts_of
+from laconic.extras.compare.cross import cross, gaps_of, write_gaps
+from laconic.extras.compare.entries import Entry, entries_of_runs, read_entries
+from laconic.extras.compare.picture import picture
+from laconic.extras.compare.playing import play_entry
+from laconic.extras.compare.rows import Row, compared, read_row
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 

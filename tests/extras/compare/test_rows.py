@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from laconic.experiments.comparing.rows import FILE, Row, as_json, compared, figures_of, read_row
+from laconic.extras.compare.rows import FILE, Row, as_json, compared, figures_of, read_row
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval
 

@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.tree import CONF
-from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
-from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.team_layouts import Unfit
+from laconic.extras.compare.arrange import arrange, budget_of, thoughts_of
+from laconic.extras.compare.entries import Entry
 
 
 @pytest.fixture

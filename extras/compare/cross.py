@@ -14,10 +14,10 @@ from statistics import fmean
 
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.rows import Row
 from laconic.experiments.run_folder.folder import RunFolder, write_atomically
 from laconic.experiments.statistics.intervals import student
+from laconic.extras.compare.entries import Entry
+from laconic.extras.compare.rows import Row
 from laconic.learners.metrics import Interval
 
 FILE = "crossplay.csv"

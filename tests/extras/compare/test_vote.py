@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from laconic import envs
-from laconic.experiments.comparing.vote import vote, votes_for
+from laconic.extras.compare.vote import vote, votes_for
 from laconic.learners.interfaces import Reply
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play

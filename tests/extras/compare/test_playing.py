@@ -8,13 +8,13 @@ from hydra import compose, initialize_config_dir
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.tree import CONF
-from laconic.experiments.comparing.arrange import arrange
-from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.playing import play_entry
-from laconic.experiments.comparing.rows import Row
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.setup import make_team
 from laconic.experiments.session.team_layouts import Unfit
+from laconic.extras.compare.arrange import arrange
+from laconic.extras.compare.entries import Entry
+from laconic.extras.compare.playing import play_entry
+from laconic.extras.compare.rows import Row
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.metrics import Interval
 

@@ -19,8 +19,8 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize
-from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.session.evaluation import AfterEvaluation, EvaluationRun
+from laconic.extras.compare.entries import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

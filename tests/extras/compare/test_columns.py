@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laconic.experiments.comparing.columns import begin, finish
+from laconic.extras.compare.columns import begin, finish
 
 
 class Column:
