@@ -66,14 +66,6 @@ PROGRAMS = {
         check=f"{_SESSION}.checks:check_evaluate",
         record=f"{_SESSION}.settings.EvaluateProgram",
     ),
-    "doctor": Program(
-        "say what is wrong with a run, with figures and the settings to change",
-        "laconic.experiments.doctor",
-    ),
-    "explain": Program(
-        "explain the advantages of a training group, number by number",
-        "laconic.experiments.reporting.explain",
-    ),
     "report": Program(
         "write the page of a run or of a sweep: curves, figures, transcripts",
         "laconic.experiments.report",

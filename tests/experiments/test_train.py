@@ -15,10 +15,10 @@ from omegaconf import open_dict
 from transformers import AutoModelForCausalLM
 
 from laconic.envs.errors import SettingError
-from laconic.experiments import doctor
 from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.session.setup import draw_starts
 from laconic.experiments.train import main
+from laconic.extras.report import doctor
 from laconic.learners.prices.schedule import checked_share
 
 

@@ -18,7 +18,7 @@ from laconic.experiments.command_line.arguments import (
     expand_settings,
     read_arguments,
 )
-from laconic.experiments.reporting import explain
+from laconic.extras.report import explain
 
 WANTED = {
     "run": Argument("a run folder", Path, placed=True, needed=True),

@@ -34,8 +34,8 @@ def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
     core = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "python"}
     extras = {"benchmark", "card", "compare", "demand", "export", "import", "init", "predict"}
-    extras |= {"measure-speed", "watch"}
-    assert set(programs.names()) == core | extras | {"explain", "warm-start"}
+    extras |= {"doctor", "explain", "measure-speed", "watch"}
+    assert set(programs.names()) == core | extras | {"warm-start"}
     # What has a configuration of its own is a program.
     assert {name.replace("_", "-") for name in configs("*.yaml")} <= core | extras
 

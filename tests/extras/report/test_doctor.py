@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laconic.experiments import doctor
+from laconic.extras.report import doctor
 
 LEARNER = """
 learner:

@@ -7,9 +7,9 @@ import json
 import pytest
 from logged_groups import CONTRAST, learner
 
-from laconic.experiments.reporting import explain
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.run_folder.group_log import log_group
+from laconic.extras.report import explain
 
 
 def test_the_table_has_every_number_of_the_sum(tmp_path, capsys) -> None:
