@@ -29,10 +29,9 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
-from laconic.experiments.reporting.records import thinking
-from laconic.experiments.reporting.words import count, label, level, order, text_table
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder
 from laconic.experiments.run_folder.journal import Journal, Keeper
+from laconic.experiments.run_folder.records import thinking
 from laconic.experiments.session import setup
 from laconic.experiments.session.checks import check_evaluate
 from laconic.experiments.session.evaluation import (
@@ -48,6 +47,7 @@ from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
+from laconic.experiments.statistics.words import count, label, level, order, text_table
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes

@@ -34,11 +34,10 @@ from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.command_line.trust import GROUPS, check_settings
 from laconic.experiments.report import print_run, write_report
-from laconic.experiments.reporting.records import Transcript
-from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.run_folder.records import Transcript
+from laconic.experiments.run_folder.runs import is_run, read_run
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts, transcript
 from laconic.experiments.session.splits import tasks_of

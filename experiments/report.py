@@ -26,9 +26,9 @@ from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.data import FILES, write_data
 from laconic.experiments.reporting.facts import facts, facts_of_all, title
 from laconic.experiments.reporting.look import LEFT_OUT, Picture, can_draw
-from laconic.experiments.reporting.records import Run
-from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.words import text_table
+from laconic.experiments.run_folder.records import Run
+from laconic.experiments.run_folder.runs import find_runs, is_run, read_run
+from laconic.experiments.statistics.words import text_table
 
 PAGE = "report.html"
 PICTURES = "report"
@@ -58,9 +58,9 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
         raise FileNotFoundError(
             f"expected the folder of a run or of a multirun; there is no folder {str(folder)!r}"
         )
-    if sweep.is_run(folder):
+    if is_run(folder):
         return _write_run(folder, console)
-    runs = sweep.find_runs(folder)
+    runs = find_runs(folder)
     if not runs:
         raise FileNotFoundError(
             f"expected a run folder (with metrics.jsonl) or a folder of runs; {str(folder)!r} has"

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from rows import Row, intervals, read, table
 from scipy.stats import t
 
-from laconic.experiments.reporting.pooled import changed, pooled
-from laconic.experiments.reporting.runs import read_evaluation
+from laconic.experiments.run_folder.runs import read_evaluation
 from laconic.experiments.statistics.intervals import over_tasks_and_seeds
+from laconic.experiments.statistics.pooled import changed, pooled
 from laconic.learners.metrics import Interval, Outcomes
 
 Cells: TypeAlias = list[str]

@@ -12,9 +12,9 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.card import write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import TOPOLOGY, write_atomically
 from laconic.experiments.run_folder.group_log import log_group
+from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session.run_state import write_status
 from laconic.experiments.session.training_run import Callback, Row, TrainingRun
 from laconic.experiments.tracking.loggers import Several, open_loggers

@@ -8,11 +8,11 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.losses import new_losses
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session.rules import Rules, context_of
 from laconic.experiments.session.run_state import GUARD, guard_stops, state_of
 from laconic.experiments.session.training_run import Callback, Row, TrainingRun
+from laconic.experiments.statistics.losses import new_losses
 from laconic.learners import checkpoint
 
 SKIPPED = "learner/skipped_steps"

@@ -23,11 +23,11 @@ import laconic
 from laconic.envs.dialogue.messages import printable
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.reporting.page import TEMPLATES
-from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.single import COLUMNS, rows
-from laconic.experiments.reporting.words import label
 from laconic.experiments.run_folder.folder import TEAM, flatten, write_atomically
 from laconic.experiments.run_folder.foreign import NAMES
+from laconic.experiments.run_folder.records import Run
+from laconic.experiments.statistics.words import label
 from laconic.learners.agents.folders import ONE, folder_name
 from laconic.learners.interfaces import Policy
 from laconic.learners.untrusted_files import read_json

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from laconic.experiments.reporting.records import Run
+from laconic.experiments.run_folder.records import Run
 
 _MOST = 6
 """Maximum number of values that a fact of several runs lists."""

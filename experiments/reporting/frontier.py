@@ -13,7 +13,6 @@ from laconic.experiments.reporting import look
 from laconic.experiments.reporting.curves import of_settings, short
 from laconic.experiments.reporting.facts import facts_of_all, title
 from laconic.experiments.reporting.page import fill
-from laconic.experiments.reporting.records import Run, thinking
 from laconic.experiments.reporting.standing import counts, standing
 from laconic.experiments.reporting.sweep import (
     Setting,
@@ -24,7 +23,8 @@ from laconic.experiments.reporting.sweep import (
     compared_columns,
     rows,
 )
-from laconic.experiments.reporting.words import label
+from laconic.experiments.run_folder.records import Run, thinking
+from laconic.experiments.statistics.words import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

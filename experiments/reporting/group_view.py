@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.runs import read_record
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.run_folder.group_log import nearest
+from laconic.experiments.run_folder.runs import read_record
 
 COLORINGS: Mapping[str, str] = {
     "logprob": "log-probability",

@@ -13,9 +13,9 @@ from laconic.experiments.reporting.facts import facts, title
 from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, group_of
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
-from laconic.experiments.reporting.pooled import changed
-from laconic.experiments.reporting.records import Run, Transcript, goal, thinking
-from laconic.experiments.reporting.words import change, label, level, order, split_level
+from laconic.experiments.run_folder.records import Run, Transcript, goal, thinking
+from laconic.experiments.statistics.pooled import changed
+from laconic.experiments.statistics.words import change, label, level, order, split_level
 
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("spoke_if_informed", "tokens_said", "tokens_spent", "silent_if_uninformed")

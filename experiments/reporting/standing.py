@@ -15,7 +15,7 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 
-from laconic.experiments.reporting.records import Run
+from laconic.experiments.run_folder.records import Run
 from laconic.learners.untrusted_files import read_yaml
 
 KINDS = ("finished", "running", "interrupted", "unfinished", "failed", "nothing recorded")

@@ -6,17 +6,15 @@ did not finish, or have no evaluation after training, are listed and left out of
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from laconic.experiments.reporting.pooled import Pairs, changed, pooled
-from laconic.experiments.reporting.records import Evaluation, Run, goal
 from laconic.experiments.reporting.standing import standing
-from laconic.experiments.reporting.words import change, label, level, share_of_before
+from laconic.experiments.run_folder.records import Evaluation, Run, goal
+from laconic.experiments.statistics.pooled import Pairs, changed, pooled
+from laconic.experiments.statistics.words import change, label, level, share_of_before
 from laconic.learners.metrics import Interval
 
 _IN_TABLE = (
@@ -81,24 +79,6 @@ class Sweep:
     def goal(self) -> str:
         """Main metric of the runs, `accuracy` or `score`."""
         return goal(self.runs)
-
-
-def find_runs(folder: Path) -> list[Path]:
-    """Find the run folders below a folder, in natural order (2 before 10)."""
-    runs = []
-    for root, inner, _ in os.walk(folder):
-        here = Path(root)
-        if is_run(here):
-            runs.append(here)
-            inner.clear()
-    return sorted(runs, key=_natural)
-
-
-def is_run(folder: Path) -> bool:
-    """Check whether a folder has a file that only run folders have."""
-    return any(
-        (folder / name).exists() for name in ("metrics.jsonl", "evaluations.jsonl", ".hydra")
-    )
 
 
 def sort_out(runs: Sequence[Run]) -> Sweep:
@@ -249,8 +229,3 @@ def _setting(run: Run) -> tuple[str, ...]:
     return tuple(
         sorted(text for text in run.overrides if text.lstrip("+").split("=", 1)[0] not in APART)
     )
-
-
-def _natural(folder: Path) -> list[tuple[int, int | str]]:
-    parts = re.findall(r"\d+|\D+", str(folder))
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

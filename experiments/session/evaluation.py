@@ -20,8 +20,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from laconic.envs.task import Task
-from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder.records import Said, Transcript
 from laconic.experiments.session.setup import Environments, task_keys
 from laconic.experiments.session.splits import tasks_of
 from laconic.experiments.session.training_run import TrainingRun

@@ -18,9 +18,9 @@ from laconic.envs.errors import SettingError
 from laconic.envs.registry import recipe
 from laconic.envs.task import PRICE
 from laconic.experiments.command_line.targets import part_names
-from laconic.experiments.reporting.words import count
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.session.setup import print_conditions
+from laconic.experiments.statistics.words import count
 from laconic.learners.agents.recipes import CARD, SHIPPED, shipped
 from laconic.learners.commands import command
 from laconic.learners.untrusted_files import read_yaml

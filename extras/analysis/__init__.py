@@ -64,7 +64,7 @@ def list_runs(runs: Any) -> list[Path]:
         SettingError: there is no run in one of them.
     """
     from laconic.envs.errors import SettingError
-    from laconic.experiments.reporting.sweep import find_runs, is_run
+    from laconic.experiments.run_folder.runs import find_runs, is_run
 
     listed: list[Path] = []
     for name in [runs] if isinstance(runs, str) else runs or ():

@@ -22,12 +22,12 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.words import text_table
 from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.progress import Progress
+from laconic.experiments.statistics.words import text_table
 from laconic.extras.analysis import check, list_runs
 from laconic.extras.analysis import demand_pages as pages
 from laconic.extras.analysis.demand_measure import Demand, measure, row, write

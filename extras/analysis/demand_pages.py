@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.experiments.reporting import look
-from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.single import Section
-from laconic.experiments.reporting.words import level
 from laconic.experiments.run_folder.folder import read_rows
+from laconic.experiments.run_folder.runs import read_interval
+from laconic.experiments.statistics.words import level
 from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY, TrainedRun
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from rich.console import Console
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments
 from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.reporting.sweep import find_runs, is_run
-from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.run_folder.folder import strict, write_atomically
+from laconic.experiments.run_folder.runs import find_runs, is_run
+from laconic.experiments.statistics.words import NOTHING, level, text_table
 from laconic.extras.analysis.prediction import Played, Prediction, interval, predict, read
 
 FILE = "prediction.json"

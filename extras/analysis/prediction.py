@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from laconic.envs.checks import number
 from laconic.envs.dialogue.roster import Roster
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.words import level
 from laconic.experiments.run_folder.folder import flatten
 from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.statistics.words import level
 from laconic.extras.analysis.synergy import Vote, best_leaf, fit_power
 from laconic.extras.interop.chat import recorded_episodes
 from laconic.learners.commands import command

@@ -32,9 +32,9 @@ from rich.console import Console
 from laconic.envs.checks import Word
 from laconic.envs.dialogue.budget import Tokenize, cut
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.words import level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session.team_layouts import DRAFTER, REVISE
+from laconic.experiments.statistics.words import level, text_table
 from laconic.extras.analysis.coordination import read
 from laconic.extras.compare.columns import PlayedEntry
 from laconic.learners.agents.scripted import ScriptedPolicy

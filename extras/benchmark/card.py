@@ -27,12 +27,12 @@ from laconic.experiments.command_line.arguments import Argument, read_arguments,
 from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
 from laconic.experiments.reporting.card import plain
-from laconic.experiments.reporting.records import Evaluation
-from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.run_folder.records import Evaluation
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.experiments.session.splits import tasks_of
+from laconic.experiments.statistics.words import NOTHING, level, text_table
 from laconic.extras.benchmark.exploits import ATTACKS, attack
 from laconic.extras.benchmark.results import last_evaluations, reached, scale_of, unplayed
 from laconic.extras.benchmark.run import play_baselines

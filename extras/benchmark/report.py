@@ -26,9 +26,9 @@ from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.card import plain
 from laconic.experiments.reporting.facts import duration
-from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import over_tasks_and_seeds
+from laconic.experiments.statistics.words import NOTHING, level, text_table
 from laconic.extras.benchmark import results as files
 from laconic.extras.benchmark import statistics
 from laconic.extras.benchmark.results import Results

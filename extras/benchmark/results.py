@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.records import Evaluation, Run
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import strict, write_atomically
+from laconic.experiments.run_folder.records import Evaluation, Run
+from laconic.experiments.run_folder.runs import read_run
 from laconic.extras.analysis.frontier import Frontier
 from laconic.extras.benchmark.score import Scale, scale
 from laconic.extras.benchmark.sets import NAME, Set, read

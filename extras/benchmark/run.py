@@ -35,9 +35,9 @@ from laconic.experiments.command_line.arguments import Argument, read_arguments,
 from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
 from laconic.experiments.reporting.facts import duration
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.foreign import read_status
+from laconic.experiments.run_folder.runs import read_run
 from laconic.extras.benchmark import report
 from laconic.extras.benchmark.results import BASELINES, PLAN, collect, unplayed
 from laconic.extras.benchmark.sets import NAME, Set, check_starts, load

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from laconic.experiments.reporting import look
-from laconic.experiments.reporting.records import thinking
+from laconic.experiments.run_folder.records import thinking
 from laconic.extras.compare.rows import Row
 from laconic.extras.compare.table import NAME, metrics_of
 

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from laconic.experiments.reporting.pooled import changed
-from laconic.experiments.reporting.records import Evaluation
-from laconic.experiments.reporting.runs import read_evaluation, read_interval
 from laconic.experiments.run_folder.folder import read_rows, write_atomically
+from laconic.experiments.run_folder.records import Evaluation
+from laconic.experiments.run_folder.runs import read_evaluation, read_interval
 from laconic.experiments.statistics.intervals import student
+from laconic.experiments.statistics.pooled import changed
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals
 from laconic.learners.untrusted_files import read_json

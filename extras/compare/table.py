@@ -13,9 +13,9 @@ from typing import Any
 from rich.console import Console
 
 from laconic.envs.dialogue.messages import printable
-from laconic.experiments.reporting.records import graded
-from laconic.experiments.reporting.words import NOTHING, change, level, text_table
 from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.run_folder.records import graded
+from laconic.experiments.statistics.words import NOTHING, change, level, text_table
 from laconic.extras.compare.rows import CHANGES, FIGURES, SECONDS, Row, as_json, further
 
 NAME = "comparison"

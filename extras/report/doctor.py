@@ -29,14 +29,13 @@ from laconic.experiments.command_line.arguments import Argument, read_arguments,
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.facts import facts, title
-from laconic.experiments.reporting.losses import compared, losses
-from laconic.experiments.reporting.records import Run, goal
-from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sweep import is_run
-from laconic.experiments.reporting.words import label, level
 from laconic.experiments.run_folder.folder import flatten, read_rows
+from laconic.experiments.run_folder.records import Run, goal
+from laconic.experiments.run_folder.runs import is_run, read_run
 from laconic.experiments.session.rules import Rules, context_of
 from laconic.experiments.session.stakes import charging_of, number_of, price_sentence, setting
+from laconic.experiments.statistics.losses import compared, losses
+from laconic.experiments.statistics.words import label, level
 from laconic.learners.prices.schedule import START_RATE
 
 LEAST_TOLD = 0.05

@@ -45,7 +45,6 @@ from laconic import envs
 from laconic.envs.errors import SettingError, install
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.reporting.words import text_table
 from laconic.experiments.session.costs import now, peak_gigabytes
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.setup import (
@@ -57,6 +56,7 @@ from laconic.experiments.session.setup import (
     set_up_process,
     task_keys,
 )
+from laconic.experiments.statistics.words import text_table
 from laconic.extras.speed import check, environments
 from laconic.extras.speed.bare_calls import Sample, StepTimer
 from laconic.learners.agents.scripted import ScriptedTeam

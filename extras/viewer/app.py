@@ -19,7 +19,7 @@ from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from laconic.envs.dialogue.reward import Reward
 from laconic.experiments.reporting.group_view import COLORINGS, group_of
-from laconic.experiments.reporting.records import Said, Transcript
+from laconic.experiments.run_folder.records import Said, Transcript
 from laconic.extras.viewer.episodes import Episodes, Filter, Solved, cost, score, verdict
 from laconic.extras.viewer.groups import draw
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.records import Said, Transcript
-from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.run_folder.foreign import read_status, without_controls
+from laconic.experiments.run_folder.records import Said, Transcript
+from laconic.experiments.run_folder.runs import read_transcript
 from laconic.experiments.session.rule_kinds import silence_to_watch
 from laconic.learners.untrusted_files import open_regular, parse_json, read_yaml
 

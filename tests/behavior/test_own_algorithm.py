@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from laconic import envs
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import read_run
 from laconic.learners.agents.hf import HFTeam
 
 CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]

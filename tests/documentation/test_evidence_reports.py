@@ -12,7 +12,7 @@ import pytest
 from places import ROOT
 
 from laconic.experiments.reporting import sweep
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import find_runs, read_run
 
 EVIDENCE = ROOT / "docs" / "evidence"
 pytestmark = pytest.mark.skipif(
@@ -47,7 +47,7 @@ def test_report_has_the_figures_of_its_rows(name, tmp_path):
     series = REPORTS.SERIES[name]
     for seed in series.seeds:
         REPORTS.lay_out(tmp_path / f"seed_{seed}", series, seed)
-    sorted_out = sweep.sort_out([read_run(folder) for folder in sweep.find_runs(tmp_path)])
+    sorted_out = sweep.sort_out([read_run(folder) for folder in find_runs(tmp_path)])
     assert len(sorted_out.runs) == len(series.seeds)
     recorded = cells((EVIDENCE / "reports" / f"{name}.html").read_text("utf-8"))
     now = [list(row) for row in sweep.rows(sorted_out)]

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from laconic.experiments.report import main, write_report
-from laconic.experiments.reporting.words import LABELS
+from laconic.experiments.statistics.words import LABELS
 
 
 @pytest.fixture

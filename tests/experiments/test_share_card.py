@@ -19,7 +19,7 @@ from laconic.experiments.reporting.card import (
     evaluation_command,
     model_card,
 )
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.share import assemble, main
 
 

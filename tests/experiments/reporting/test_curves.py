@@ -11,7 +11,7 @@ import pytest
 from laconic.experiments.reporting import sweep
 from laconic.experiments.reporting.curves import curves, of_settings, short
 from laconic.experiments.reporting.look import draw_with_points
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import find_runs, read_run
 
 
 def test_named_lines_have_points_where_the_picture_shows_them() -> None:
@@ -50,7 +50,7 @@ def test_a_page_labels_values_at_their_steps(run: Path, report: Any) -> None:
 def test_a_sweep_shows_how_its_settings_learned(tmp_path: Path, build_run: Any) -> None:
     for seed in (0, 1):
         build_run(tmp_path / str(seed), seed=seed, steps=4, every=2, overrides=["a=<b>"])
-    settings = sweep.sort_out([read_run(folder) for folder in sweep.find_runs(tmp_path)])
+    settings = sweep.sort_out([read_run(folder) for folder in find_runs(tmp_path)])
     picture = of_settings(settings, "a world")
     assert picture is not None and picture.name == "a_world_training"
     both = [read_run(tmp_path / str(seed)).metrics[3]["train/tokens_said"] for seed in (0, 1)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from laconic.experiments.reporting.facts import duration, facts, facts_of_all, title
-from laconic.experiments.reporting.records import Run
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.records import Run
+from laconic.experiments.run_folder.runs import read_run
 
 CONFIG = """
 seed: 3

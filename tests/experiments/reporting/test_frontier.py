@@ -11,8 +11,8 @@ import pytest
 from made_runs import Reader
 
 from laconic.experiments.reporting.frontier import document, frontier
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import Sweep, sort_out
+from laconic.experiments.run_folder.runs import read_run
 from laconic.learners.metrics import Interval
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from laconic.experiments.reporting import single
 from laconic.experiments.reporting.curves import smooth
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import read_run
 
 PICTURES = {"accuracy", "tokens_said", "tokens_read", "silence", "learner"}
 

@@ -13,9 +13,9 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from laconic.experiments.report import write_report
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.standing import counts, planned, standing
-from laconic.experiments.reporting.sweep import find_runs, sort_out
+from laconic.experiments.reporting.sweep import sort_out
+from laconic.experiments.run_folder.runs import find_runs, read_run
 
 NOON = datetime(2026, 3, 1, 12, 5).timestamp()
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from laconic.experiments.report import write_report
 from laconic.experiments.reporting import sweep
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.runs import find_runs, read_run
 
 
 def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(
@@ -21,7 +21,7 @@ def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(
     page = report(folder)
     pictures = sorted(path.name for path in (folder / "report").iterdir())
     assert pictures == ["accuracy_tokens.png", "training.png"]
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(folder)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(folder)])
     assert [(setting.label, len(setting.runs)) for setting in groups.settings] == [
         ("env.reward.price=0.0", 3),
         ("env.reward.price=0.5", 3),
@@ -63,7 +63,7 @@ def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
         interval = {"mean": tokens, "low": tokens - 1, "high": tokens + 1, "count": 1000}
         row = {"step": 60, "episodes": 1000, "intervals": {"tokens_said": interval}}
         write_rows(folder / "evaluations.jsonl", [row])
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     after = groups.settings[0].after("tokens_said")
     # Mean 15, standard error 5, t with one degree of freedom 12.7062: 63.531; over tasks 1.
     # sqrt(63.531^2 + 1) = 63.539, and no team says fewer than 0 tokens.
@@ -85,7 +85,7 @@ def test_one_policy_before_training_counts_once(
             for step in (0, 60)
         ]  # fmt: skip
         write_rows(folder / "evaluations.jsonl", rows)
-    runs = [read_run(path) for path in sweep.find_runs(tmp_path)]
+    runs = [read_run(path) for path in find_runs(tmp_path)]
     # Three runs begin with 40 tokens and one, of other weights, with 30: two starts.
     assert len(sweep.starts(runs)) == 2
     tokens_said = sweep.before(runs, "tokens_said")
@@ -108,7 +108,7 @@ def test_two_games_have_a_row_before_training_each(tmp_path: Path, build_run: An
             seed=number % 2,
             overrides=[f"env.rounds={2 + number // 2}", f"seed={number % 2}"],
         )
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     assert [row[:2] for row in sweep.rows(groups)] == [
         ("before training, env.rounds=2", "2"),
         ("before training, env.rounds=3", "2"),
@@ -126,7 +126,7 @@ def test_equal_seeds_show_the_interval_over_their_tasks(
         rounds = {"mean": 2.0, "low": 2.0, "high": 2.0, "count": 100}
         row = {"step": 60, "episodes": 100, "intervals": {"accuracy": interval, "rounds": rounds}}
         write_rows(folder / "evaluations.jsonl", [row])
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     # The bootstrap sees no spread in rounds, and nor do the seeds: no interval is shown.
     assert sweep.level("accuracy", groups.settings[0].after("accuracy")) == "99.0 % [94.5, 99.8]"
     assert sweep.level("rounds", groups.settings[0].after("rounds")) == "2.00"
@@ -149,7 +149,7 @@ def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(
     build_run(tmp_path / "b" / "0", seed=3)
     (tmp_path / "b" / "0" / "status.json").write_text('{"state": "failed", "step": 9}')
     build_run(tmp_path / "b" / "10", seed=0)
-    runs = [read_run(path) for path in sweep.find_runs(tmp_path)]
+    runs = [read_run(path) for path in find_runs(tmp_path)]
     groups = sweep.sort_out(runs)
     reasons = {run.folder.relative_to(tmp_path).as_posix(): why for run, why in groups.left_out}
     assert reasons == {
@@ -172,7 +172,7 @@ def test_environments_have_a_panel_and_a_table_each_and_no_mean_together(
         )
         config = f"seed: {number % 2}\nenv:\n  name: {name}\n"
         (folder / "config.yaml").write_text(config)
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     worlds = groups.environments
     assert {name: len(world.runs) for name, world in worlds.items()} == {"gsm8k": 2, "tl/dr": 2}
     assert [len(sweep.rows(world)) for world in worlds.values()] == [2, 2]
@@ -190,7 +190,7 @@ def test_equal_overrides_in_two_environments_are_two_settings(
     for number, name in enumerate(("gsm8k", "tldr")):
         folder = build_run(tmp_path / str(number), steps=4, every=2, overrides=["seed=0"])
         (folder / "config.yaml").write_text(f"env:\n  name: {name}\n")
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     assert (len(groups.settings), groups.left_out) == (2, ())
 
 
@@ -198,7 +198,7 @@ def test_runs_of_unknown_overrides_are_never_pooled(tmp_path: Path, build_run: A
     for number in range(2):
         folder = build_run(tmp_path / str(number), seed=number)
         (folder / ".hydra" / "overrides.yaml").unlink()
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     assert [len(setting.runs) for setting in groups.settings] == [1, 1]
 
 
@@ -212,7 +212,7 @@ def test_a_folder_of_nothing_but_failed_runs_still_has_a_report(
 def test_run_folders_come_in_natural_order(tmp_path: Path) -> None:
     for name in ("10", "2", "1"):
         (tmp_path / name / ".hydra").mkdir(parents=True)
-    assert [path.name for path in sweep.find_runs(tmp_path)] == ["1", "2", "10"]
+    assert [path.name for path in find_runs(tmp_path)] == ["1", "2", "10"]
 
 
 def test_square_brackets_in_overrides_survive_the_terminal(tmp_path: Path, build_run: Any) -> None:
@@ -238,7 +238,7 @@ def test_two_settings_are_compared_by_paired_outcomes(
             row = {"step": 60, "episodes": 3, "tasks": "same", "outcomes": outcomes}
             row["intervals"] = {"tokens_said": figure}
             write_rows(folder / "evaluations.jsonl", [row])
-    groups = sweep.sort_out([read_run(path) for path in sweep.find_runs(tmp_path)])
+    groups = sweep.sort_out([read_run(path) for path in find_runs(tmp_path)])
     # Seed 1 alone has both: changes of -2, -3 and -4 tokens, t(2) / sqrt(3) = 2.48.
     (line,) = sweep.compared(groups)
     assert line[:2] == ("env.reward.price=0.5", "1")

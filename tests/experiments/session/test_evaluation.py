@@ -8,8 +8,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic import envs
-from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder.runs import read_transcript
 from laconic.experiments.session.evaluation import (
     EvaluationRun,
     digest,

@@ -8,7 +8,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.task import Score
-from laconic.experiments.reporting.records import Evaluation
+from laconic.experiments.run_folder.records import Evaluation
 from laconic.experiments.session.evaluation import evaluation_starts
 from laconic.extras.benchmark.exploits import ATTACKS, attack
 from laconic.extras.benchmark.results import reached

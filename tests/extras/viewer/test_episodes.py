@@ -7,7 +7,7 @@ import json
 import pytest
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.experiments.reporting.records import Said
+from laconic.experiments.run_folder.records import Said
 from laconic.extras.viewer.episodes import Episodes, Filter, collapsed, cost
 
 

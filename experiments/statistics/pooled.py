@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from laconic.experiments.reporting.records import Evaluation
+from laconic.experiments.run_folder.records import Evaluation
 from laconic.experiments.statistics.intervals import (
     difference,
     over_seeds,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from laconic.experiments.reporting.losses import losses, new_losses
-from laconic.experiments.reporting.records import Run
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.records import Run
+from laconic.experiments.run_folder.runs import read_run
+from laconic.experiments.statistics.losses import losses, new_losses
 
 TASKS = 100
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laconic.experiments.reporting.records import Evaluation, Run, goal, graded
+from laconic.experiments.run_folder.records import Evaluation, Run, goal, graded
 from laconic.learners.metrics import Interval
 
 EMPTY = Run(Path("run"), "", None, {}, {}, "", {}, (), (), "nothing recorded", "", None, "", (), ())

@@ -8,7 +8,7 @@ import math
 import pytest
 from rich.console import Console
 
-from laconic.experiments.reporting.words import (
+from laconic.experiments.statistics.words import (
     change,
     count,
     label,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from laconic.experiments.reporting.pooled import changed, pooled
-from laconic.experiments.reporting.records import Evaluation
-from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.records import Evaluation
+from laconic.experiments.run_folder.runs import read_run
+from laconic.experiments.statistics.pooled import changed, pooled
 from laconic.learners.metrics import Interval, Outcomes
 
 TASKS = "same"

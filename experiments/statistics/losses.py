@@ -6,9 +6,9 @@ interval is paired by task, so it holds for few tasks too.
 
 from __future__ import annotations
 
-from laconic.experiments.reporting.pooled import changed
-from laconic.experiments.reporting.records import Evaluation, Run, goal
-from laconic.experiments.reporting.words import label, level
+from laconic.experiments.run_folder.records import Evaluation, Run, goal
+from laconic.experiments.statistics.pooled import changed
+from laconic.experiments.statistics.words import label, level
 from laconic.learners.metrics import Interval, is_share
 
 SPOKEN = "spoke_if_informed"

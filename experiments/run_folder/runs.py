@@ -8,6 +8,8 @@ run wrote a step twice, the last row counts.
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -15,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
-from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import read_status, without_controls
+from laconic.experiments.run_folder.records import Evaluation, Run, Said, Transcript
 from laconic.learners.metrics import Interval, Outcomes, bounds
 from laconic.learners.untrusted_files import (
     MAX_ROWS,
@@ -75,6 +77,29 @@ def read_run(folder: Path) -> Run:
         written_by=(without_controls(provenance.read(folder)) or [{}])[-1],
         problems=tuple(problems),
     )
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """Find the run folders below a folder, in natural order (2 before 10)."""
+    runs = []
+    for root, inner, _ in os.walk(folder):
+        here = Path(root)
+        if is_run(here):
+            runs.append(here)
+            inner.clear()
+    return sorted(runs, key=_natural)
+
+
+def is_run(folder: Path) -> bool:
+    """Check whether a folder has a file that only run folders have."""
+    return any(
+        (folder / name).exists() for name in ("metrics.jsonl", "evaluations.jsonl", ".hydra")
+    )
+
+
+def _natural(folder: Path) -> list[tuple[int, int | str]]:
+    parts = re.findall(r"\d+|\D+", str(folder))
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
 def _text(path: Path, problems: list[str]) -> str:
