@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import lock, new_folder
+from laconic.experiments.command_line import lock, new_folder, programs
 from laconic.experiments.command_line.arguments import expand_home
 from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
@@ -33,7 +34,6 @@ from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.command_line.tree import CONF, accept_hidden
 from laconic.experiments.command_line.trust import GROUPS, check_settings
-from laconic.experiments.report import print_run, write_report
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import read_config
 from laconic.experiments.run_folder.records import Transcript
@@ -162,9 +162,16 @@ class Run:
         return list(read_run(Path(self.folder)).transcripts)
 
     def report(self) -> Path:
-        """Write the page of the run, print its figures, and return the path of the page."""
-        print_run(read_run(Path(self.folder)), Console())
-        return write_report(Path(self.folder))
+        """Write the page of the run, print its figures, and return the path of the page.
+
+        Raises:
+            SettingError: no installed package has the program `report`.
+        """
+        program = programs.find("report")
+        if program is None:
+            raise SettingError("report() needs the program `report`; install laconic-marl again")
+        written: Path = import_module(program.module).write_report(self.folder, Console())
+        return written
 
     def play(
         self, task: str | None = None, *, seed: int = 0, split: str = "evaluation", **env: Any

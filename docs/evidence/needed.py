@@ -26,7 +26,7 @@ from laconic.envs.library.hops import theory as hops
 from laconic.envs.library.jury import theory
 from laconic.envs.library.jury.scripts import SHYNESS
 from laconic.envs.task import PRICE
-from laconic.experiments.reporting.look import GREY, PALETTE, draw, in_percent, marks
+from laconic.extras.report.look import GREY, PALETTE, draw, in_percent, marks
 from laconic.learners.agents.recipes import shipped
 
 ROWS = Path(__file__).parent / "needed.jsonl.gz"

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from needed import reached
 from rows import HERE, intervals, table, updates
 
-from laconic.experiments.reporting.look import (
+from laconic.extras.report.look import (
     INK,
     MUTED,
     PALETTE,

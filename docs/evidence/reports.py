@@ -19,7 +19,7 @@ from typing import Any
 
 from rows import HERE, provenance, read
 
-from laconic.experiments.report import PAGE, write_report
+from laconic.extras.report.write import PAGE, write_report
 
 REPORTS = HERE / "reports"
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from rows import HERE
 
 from laconic import envs
-from laconic.experiments.reporting import look
+from laconic.extras.report import look
 from laconic.learners import Interval, ScriptedTeam, Start, play, wilson
 
 PICTURES = HERE.parent / "pictures"

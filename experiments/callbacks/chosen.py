@@ -9,7 +9,7 @@ from hydra.utils import instantiate
 from laconic.envs.errors import SettingError
 from laconic.experiments.callbacks.display import PriceSentence, ProgressLine
 from laconic.experiments.callbacks.own_accuracy import OwnAccuracy
-from laconic.experiments.callbacks.records import Card, GroupLog, Report, Status, Trackers
+from laconic.experiments.callbacks.records import GroupLog, Status, Trackers
 from laconic.experiments.callbacks.time_limit import TimeLimit
 from laconic.experiments.callbacks.warnings import Divergence, Warnings
 from laconic.experiments.session.training_run import USERS, Callback, TrainingRun
@@ -32,10 +32,8 @@ def make_callbacks(run: TrainingRun) -> dict[str, Callback]:
         "price_sentence": PriceSentence(),
         "progress": ProgressLine(),
         "divergence": Divergence(),
-        # The report reads the status, which has the warnings of the trackers' end.
+        # With the warnings of the trackers' end; the report reads it.
         "status": Status(),
-        "report": Report(),
-        "card": Card(),
         **dict(_of_users(run)),
     }
 

@@ -1,4 +1,4 @@
-"""Write what a training leaves beside its rows: a group, trackers, status, report, model card."""
+"""Write what a training leaves beside its rows: a group, rows of trackers, and its status."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from rich.console import Console
-
 from laconic.experiments.command_line.say import say
-from laconic.experiments.report import print_run, write_report
-from laconic.experiments.reporting.card import write_card
-from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.run_folder.folder import TOPOLOGY, write_atomically
 from laconic.experiments.run_folder.group_log import log_group
-from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session.run_state import write_status
 from laconic.experiments.session.training_run import Callback, Row, TrainingRun
 from laconic.experiments.tracking.loggers import Several, open_loggers
@@ -78,34 +72,3 @@ def topology_override(graph: Graph) -> str:
         for hears in graph
     )
     return f"env.topology=[{','.join(f'{{{links}}}' for links in rounds)}]"
-
-
-class Report(Callback):
-    """Prints the figures before and after training, and writes the report."""
-
-    def on_end(self, run: TrainingRun) -> None:
-        """Report on a run that ended in order; `report=false` prints alone."""
-        if run.error is None:
-            run.processes.main(partial(self._write, run))
-
-    def _write(self, run: TrainingRun) -> None:
-        print_run(read_run(run.folder.path), Console())
-        if run.cfg.get("report", True):
-            say(f"report: {write_report(run.folder.path)}")
-            if not can_draw():
-                say(f"pictures: {LEFT_OUT}")
-
-
-class Card(Callback):
-    """Writes the model card beside the policies."""
-
-    def on_end(self, run: TrainingRun) -> None:
-        """Write it for a run that ended in order."""
-        if run.error is None:
-            run.processes.main(partial(self._write, run))
-
-    def _write(self, run: TrainingRun) -> None:
-        try:
-            write_card(read_run(run.folder.path), run.policies)
-        except Exception as error:  # The weights are saved, so unusual settings must not fail here.
-            say(f"there is no model card: {type(error).__name__}: {error}")

@@ -43,7 +43,7 @@ class Program:
     record: str | None = None
     """Path of a record whose fields declare its settings that no class takes."""
     section: str | None = None
-    """`module:function` that returns a `reporting.single.Section` of a run folder, or None."""
+    """`module:function` that returns a `extras.report.single.Section` of a run folder, or None."""
 
 
 _SESSION = "laconic.experiments.session"
@@ -66,10 +66,6 @@ PROGRAMS = {
         check=f"{_SESSION}.checks:check_evaluate",
         record=f"{_SESSION}.settings.EvaluateProgram",
     ),
-    "report": Program(
-        "write the page of a run or of a sweep: curves, figures, transcripts",
-        "laconic.experiments.report",
-    ),
     "warm-start": Program(
         "imitate a scripted teacher, so that a policy knows the game",
         "laconic.experiments.train",
@@ -78,9 +74,6 @@ PROGRAMS = {
         several=True,
         check=f"{_SESSION}.checks:check_train",
         record=f"{_SESSION}.settings.TrainProgram",
-    ),
-    "share": Program(
-        "send a trained team to the hub, or write its folder", "laconic.experiments.share"
     ),
 }
 """Programs of the core by name; a registered program cannot use such a name."""

@@ -25,7 +25,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder
 from laconic.experiments.command_line.programs import SETTINGS_CHECK
 from laconic.experiments.command_line.resuming import flags_of
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.say import complain
 from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
 from laconic.learners.untrusted_files import read_text, read_yaml
@@ -33,7 +33,6 @@ from laconic.learners.untrusted_files import read_text, read_yaml
 ERROR = "error.txt"
 """File in a run folder with the reason why its job failed, until the job runs again."""
 
-_WRITE_REPORT = "laconic.experiments.report:write_report"
 _options = {"traceback": False}
 """Options of this process: "traceback", to show the traceback of a user's mistake."""
 _folders: set[Path] = set()
@@ -54,16 +53,6 @@ class FolderCallback(Callback):
         """Lock and remember the folder of the sweep, whose jobs may run in other processes."""
         remember(config.hydra)
         _lock(config.hydra.sweep.dir)
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Write the report of a sweep of trainings, unless its runs write none (`report=false`)."""
-        texts = (str(text).lstrip("+") for text in config.hydra.overrides.task)
-        typed = {text.partition("=")[0]: text.partition("=")[2] for text in texts}
-        if config.hydra.job.config_name != "train" or typed.get("report") == "false":
-            return
-        with suppress(OSError, SettingError):
-            folder = Path(config.hydra.runtime.cwd, config.hydra.sweep.dir)
-            say(f"report of the sweep: {resolve_name(_WRITE_REPORT)(folder)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,6 @@ MAY_DIFFER = (
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 TOPOLOGY = "topology.txt"
 """File with the override that sets a learned topology."""
-TEAM = "team.json"
-"""File in `policy/` with the folder of each agent's policy."""
 
 
 class RunFolder:

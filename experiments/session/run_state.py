@@ -15,12 +15,12 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
-from laconic.experiments.reporting.card import places
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.session import sweep_result
 from laconic.experiments.session.training_run import USERS, Row, TrainingRun
 from laconic.learners import checkpoint
+from laconic.learners.agents.folders import places
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError

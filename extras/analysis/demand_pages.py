@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.experiments.reporting import look
-from laconic.experiments.reporting.single import Section
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.runs import read_interval
 from laconic.experiments.statistics.words import level
 from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY, TrainedRun
+from laconic.extras.report import look
+from laconic.extras.report.single import Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

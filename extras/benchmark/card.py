@@ -26,7 +26,6 @@ from laconic.envs.errors import ContractError, SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
-from laconic.experiments.reporting.card import plain
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.records import Evaluation
 from laconic.experiments.session import setup
@@ -37,6 +36,7 @@ from laconic.extras.benchmark.exploits import ATTACKS, attack
 from laconic.extras.benchmark.results import last_evaluations, reached, scale_of, unplayed
 from laconic.extras.benchmark.run import play_baselines
 from laconic.extras.benchmark.sets import frontier_of
+from laconic.extras.share.card import plain
 from laconic.learners.agents.recipes import CARD, shipped
 from laconic.learners.commands import command
 from laconic.learners.metrics import intervals

@@ -23,9 +23,6 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.reporting import look
-from laconic.experiments.reporting.card import plain
-from laconic.experiments.reporting.facts import duration
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import over_tasks_and_seeds
 from laconic.experiments.statistics.words import NOTHING, level, text_table
@@ -33,6 +30,9 @@ from laconic.extras.benchmark import results as files
 from laconic.extras.benchmark import statistics
 from laconic.extras.benchmark.results import Results
 from laconic.extras.benchmark.statistics import Method
+from laconic.extras.report import look
+from laconic.extras.report.facts import duration
+from laconic.extras.share.card import plain
 from laconic.learners.metrics import Interval, Outcomes
 
 if TYPE_CHECKING:

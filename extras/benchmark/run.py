@@ -34,13 +34,13 @@ from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import say
 from laconic.experiments.python import compose
-from laconic.experiments.reporting.facts import duration
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.foreign import read_status
 from laconic.experiments.run_folder.runs import read_run
 from laconic.extras.benchmark import report
 from laconic.extras.benchmark.results import BASELINES, PLAN, collect, unplayed
 from laconic.extras.benchmark.sets import NAME, Set, check_starts, load
+from laconic.extras.report.facts import duration
 from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_json
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from laconic.experiments.reporting import look
 from laconic.experiments.run_folder.records import thinking
 from laconic.extras.compare.rows import Row
 from laconic.extras.compare.table import NAME, metrics_of
+from laconic.extras.report import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

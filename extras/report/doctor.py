@@ -28,7 +28,6 @@ from typing import Any
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
-from laconic.experiments.reporting.facts import facts, title
 from laconic.experiments.run_folder.folder import flatten, read_rows
 from laconic.experiments.run_folder.records import Run, goal
 from laconic.experiments.run_folder.runs import is_run, read_run
@@ -36,6 +35,7 @@ from laconic.experiments.session.rules import Rules, context_of
 from laconic.experiments.session.stakes import charging_of, number_of, price_sentence, setting
 from laconic.experiments.statistics.losses import compared, losses
 from laconic.experiments.statistics.words import label, level
+from laconic.extras.report.facts import facts, title
 from laconic.learners.prices.schedule import START_RATE
 
 LEAST_TOLD = 0.05

@@ -18,8 +18,8 @@ from textual.content import Content
 from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.experiments.reporting.group_view import COLORINGS, group_of
 from laconic.experiments.run_folder.records import Said, Transcript
+from laconic.extras.report.group_view import COLORINGS, group_of
 from laconic.extras.viewer.episodes import Episodes, Filter, Solved, cost, score, verdict
 from laconic.extras.viewer.groups import draw
 

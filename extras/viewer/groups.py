@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from laconic.experiments.reporting.group_view import (
+from laconic.extras.report.group_view import (
     COLORINGS,
     LEGENDS,
     ShownEpisode,

@@ -7,6 +7,7 @@ of the agent, and `save_pretrained` writes the files.
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -82,6 +83,15 @@ def folder_name(agent: str) -> str:
     """
     name = quote(agent, safe="")
     return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def places(policies: Mapping[str, object]) -> dict[str, str]:
+    """Return the folder of each agent's policy: "." for one policy, else the first agent's."""
+    first: dict[int, str] = {}
+    for agent, policy in policies.items():
+        first.setdefault(id(policy), folder_name(agent))
+    alone = len(first) == 1
+    return {agent: "." if alone else first[id(policy)] for agent, policy in policies.items()}
 
 
 def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:

@@ -57,7 +57,7 @@ class HFTeam:
 
     model: Model
     """Name on the hub, GGUF file, folder written by `save_pretrained`, or run folder. A folder may
-    also hold one model or adapter per agent, as training saves them and `experiments.share` uploads
+    also hold one model or adapter per agent, as training saves them and `extras.share` uploads
     them."""
     sharing: Sharing = "shared"
     """Sharing of weights. `shared`: one policy for all agents. `separate`: one policy per agent,

@@ -10,7 +10,7 @@ import sys
 import pytest
 from places import ROOT
 
-from laconic.experiments.reporting import look
+from laconic.extras.report import look
 
 FLOORS = ("envs", "learners", "experiments")
 BLOCKED = ("matplotlib", "PIL", "tensorboard", "math_verify", "scipy")

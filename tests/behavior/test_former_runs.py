@@ -12,9 +12,9 @@ from omegaconf import OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.trust import check_settings
-from laconic.experiments.reporting.sweep import sort_out
 from laconic.experiments.run_folder.runs import read_run
 from laconic.extras.report import doctor, explain
+from laconic.extras.report.sweep import sort_out
 
 RAMP = {"_target_": "laconic.learners.prices.schedule.Ramp", "delay": 0, "steps": 2}
 PRICES = [0.0, 0.06, 0.12, 0.12]

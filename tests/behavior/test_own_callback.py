@@ -92,7 +92,7 @@ def test_a_folder_names_one_and_does_not_get_it_called(run, my_package, stopped)
         ([TARGET, "callbacks.patience.evaluation=2"], "'callbacks.patience.evaluations'"),
         ([TARGET, "+callbacks.patience.evaluation=2"], "'evaluations'"),
         (["+callbacks.patience.evaluations=2"], "callbacks.patience._target_="),
-        (["+callbacks=7"], "nodes by name"),
+        (["callbacks=7"], "nodes by name"),
         ([f"callbacks.needs._target_={__name__}.Needs"], "missing a required argument: 'what'"),
     ],
 )

@@ -49,7 +49,7 @@ BEFORE_THE_FIRST_CHECKPOINT = (
     "after",
 )
 WHILE_THE_POLICY_IS_SAVED = ("laconic.learners.agents.hf.HFPolicy.save", 1, "before")
-BEFORE_THE_REPORT = ("laconic.experiments.callbacks.records.write_report", 1, "before")
+BEFORE_THE_REPORT = ("laconic.extras.report.write.write_report", 1, "before")
 
 # Rows of two steps are there that no checkpoint has.
 QUICK = [BEFORE_ITS_MANIFEST]

@@ -11,8 +11,8 @@ import sys
 import pytest
 from places import ROOT
 
-from laconic.experiments.reporting import sweep
 from laconic.experiments.run_folder.runs import find_runs, read_run
+from laconic.extras.report import sweep
 
 EVIDENCE = ROOT / "docs" / "evidence"
 pytestmark = pytest.mark.skipif(

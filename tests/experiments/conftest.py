@@ -1,8 +1,7 @@
-"""Made-up runs and a stand-in for the hub; see `tests/support`."""
+"""Made-up runs; see `tests/support`."""
 
 import pytest
-from hub import hub  # noqa: F401
-from made_runs import build_multirun, build_run  # noqa: F401
+from made_runs import build_run  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)

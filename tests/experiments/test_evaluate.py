@@ -243,7 +243,7 @@ def test_a_second_evaluation_does_not_mix_with_the_first(run, tmp_path):
 
 
 def test_an_evaluation_folder_has_a_report_too(run, tmp_path):
-    from laconic.experiments.report import write_report
+    from laconic.extras.report.write import write_report
 
     evaluate_script(run, "oracle", tmp_path / "run")
     assert "oracle" in write_report(tmp_path / "run").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laconic.experiments.report import write_report
+from laconic.extras.report.write import write_report
 
 STATEMENTS = ["Ann has 3 apples.", "Ben has 4 times as many.", "The bus was late."]
 

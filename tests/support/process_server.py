@@ -23,7 +23,7 @@ from typing import Any
 from hydra.utils import get_object
 from parsed import remember
 
-PROGRAMS = ("train", "evaluate", "report")
+PROGRAMS = ("experiments.train", "experiments.evaluate", "extras.report.write", "extras.share.card")
 LAZY = (
     "laconic.envs.library.gsm8k.benchmark",
     "laconic.learners.algorithms.group",
@@ -33,7 +33,7 @@ LAZY = (
     "transformers.models.llama.modeling_llama",
 )
 """Modules that programs import when they first need them, a second in each child."""
-for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
+for module in (*(f"laconic.{name}" for name in PROGRAMS), *LAZY):
     importlib.import_module(module)
 remember()
 # So children have no garbage to look for in what they share with this process.

@@ -79,7 +79,7 @@ def usual_resolution() -> Iterator[None]:
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports as on a machine without matplotlib, for tests that read their text alone."""
-    monkeypatch.setattr("laconic.experiments.reporting.look.can_draw", lambda: False)
+    monkeypatch.setattr("laconic.extras.report.look.can_draw", lambda: False)
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,8 @@ FOLDERS = (
     "behavior",
     "experiments/command_line",
     "experiments/test_evaluate_resume.py",
-    "experiments/test_report.py",
     "experiments/test_train.py",
-    # Pictures and pages, and folders that ask git where they come from.
-    "experiments/reporting",
+    # Folders that ask git where they come from.
     "experiments/run_folder",
     # Graders that run programs in the sandbox or ask helper processes.
     "envs/library/coop_humaneval/test_benchmark.py",

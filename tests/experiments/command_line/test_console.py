@@ -34,7 +34,7 @@ def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
     core = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "python"}
     extras = {"benchmark", "card", "compare", "demand", "export", "import", "init", "predict"}
-    extras |= {"doctor", "explain", "measure-speed", "watch"}
+    extras |= {"doctor", "explain", "measure-speed", "report", "share", "watch"}
     assert set(programs.names()) == core | extras | {"warm-start"}
     # What has a configuration of its own is a program.
     assert {name.replace("_", "-") for name in configs("*.yaml")} <= core | extras

@@ -9,8 +9,9 @@ import pytest
 from omegaconf import OmegaConf
 from places import ROOT
 
-from laconic.experiments import report, share
 from laconic.experiments.command_line.say import complain, say
+from laconic.extras.report import write as report
+from laconic.extras.share import share
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202e"
 """The title of the terminal, a cleared screen, a color, an overwritten line, reversed text."""

@@ -10,14 +10,14 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments import share
 from laconic.experiments.command_line import lock
 from laconic.experiments.python import Run
-from laconic.experiments.report import write_report
 from laconic.experiments.run_folder.folder import RunFolder, read_rows
 from laconic.experiments.run_folder.foreign import read_status
 from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session.played_run import take_run
+from laconic.extras.report.write import write_report
+from laconic.extras.share import share
 from laconic.learners.agents.trained import policy_source
 
 

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from laconic.experiments.report import write_report
 from laconic.extras.analysis import list_runs
 from laconic.extras.analysis.demand import write_compared
+from laconic.extras.report.write import write_report
 
 FEW = ["evaluation.tasks=3", "demand.span=2", "demand.points=3", "threads=1"]
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, show
+from laconic.extras.report.group_view import COLORINGS, LEGENDS, show
 from laconic.extras.viewer.groups import LEAST_WIDTH, STYLES, draw
 
 TURN = {"agent": "a_0", "texts": ["six"], "logprobs": [-2.0], "logprobs_after": [-1.0]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.experiments.command_line.tree import CONF
-from laconic.experiments.reporting.card import _environment, _with_base, public, saved_places
+from laconic.extras.share.card import _environment, _with_base, public, saved_places
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from made_runs import Reader
 
-from laconic.experiments.reporting.frontier import document, frontier
-from laconic.experiments.reporting.sweep import Sweep, sort_out
 from laconic.experiments.run_folder.runs import read_run
+from laconic.extras.report.frontier import document, frontier
+from laconic.extras.report.sweep import Sweep, sort_out
 from laconic.learners.metrics import Interval
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from laconic.experiments.reporting import single
-from laconic.experiments.reporting.curves import smooth
 from laconic.experiments.run_folder.runs import read_run
+from laconic.extras.report import single
+from laconic.extras.report.curves import smooth
 
 PICTURES = {"accuracy", "tokens_said", "tokens_read", "silence", "learner"}
 

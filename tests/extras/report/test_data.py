@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from places import ROOT
 
-from laconic.experiments.report import write_report
-from laconic.experiments.reporting.data import as_csv
+from laconic.extras.report.data import as_csv
+from laconic.extras.report.write import write_report
 
 Build = Callable[..., Path]
 

@@ -22,13 +22,12 @@ from omegaconf import OmegaConf
 import laconic
 from laconic.envs.dialogue.messages import printable
 from laconic.experiments.command_line.tree import CONF
-from laconic.experiments.reporting.page import TEMPLATES
-from laconic.experiments.reporting.single import COLUMNS, rows
-from laconic.experiments.run_folder.folder import TEAM, flatten, write_atomically
+from laconic.experiments.run_folder.folder import flatten, write_atomically
 from laconic.experiments.run_folder.foreign import NAMES
 from laconic.experiments.run_folder.records import Run
 from laconic.experiments.statistics.words import label
-from laconic.learners.agents.folders import ONE, folder_name
+from laconic.extras.report.single import COLUMNS, rows
+from laconic.learners.agents.folders import ONE, places
 from laconic.learners.interfaces import Policy
 from laconic.learners.untrusted_files import read_json
 
@@ -41,6 +40,8 @@ PRIVATE = ("callbacks", "logger", "resume")
 """Settings of a run that a card leaves out."""
 NOT_OF_THE_POLICY = ("agent.model", "agent.optimizer", "agent.lora.base")
 """Settings of the agent that belong to its training."""
+TEAM = "team.json"
+"""File beside the policies with the folder of each agent's."""
 ADAPTER = "adapter_config.json"
 """File of a policy that is an adapter; it names the base model."""
 LOCAL = (".", "/", "~")
@@ -92,7 +93,7 @@ def _longest_ticks(text: str) -> int:
 
 
 _CARD = Environment(
-    loader=FileSystemLoader(TEMPLATES),
+    loader=FileSystemLoader(Path(__file__).parent),
     # Applied to every value, so no line of the template can forget it.
     finalize=plain,
     undefined=StrictUndefined,
@@ -110,15 +111,6 @@ def write_card(run: Run, policies: Mapping[str, Policy]) -> None:
     if any(team.values()):
         write_atomically(policy / TEAM, json.dumps(team, indent=2) + "\n")
         write_atomically(policy / "README.md", f"{model_card(run, policy)}\n")
-
-
-def places(policies: Mapping[str, Policy]) -> dict[str, str]:
-    """Return the folder of each agent's policy: "." for one policy, else the first agent's."""
-    first: dict[int, str] = {}
-    for agent, policy in policies.items():
-        first.setdefault(id(policy), folder_name(agent))
-    alone = len(first) == 1
-    return {agent: "." if alone else first[id(policy)] for agent, policy in policies.items()}
 
 
 def saved_places(policies: Mapping[str, Policy], folder: Path) -> dict[str, str | None]:

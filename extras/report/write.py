@@ -1,6 +1,6 @@
 """Write the report of a run, or of a folder of runs: one HTML file, and its pictures beside it.
 
-A folder of runs also gets its data, `sweep.csv` and `sweep.json` (`experiments.reporting.data`).
+A folder of runs also gets its data, `sweep.csv` and `sweep.json` (`extras.report.data`).
 
     laconic report outputs/train/2026-01-31_12-00-00
     laconic report multirun/2026-01-31/12-00-00
@@ -22,13 +22,13 @@ from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.lock import refuse_links
-from laconic.experiments.reporting import frontier, single, standing, sweep
-from laconic.experiments.reporting.data import FILES, write_data
-from laconic.experiments.reporting.facts import facts, facts_of_all, title
-from laconic.experiments.reporting.look import LEFT_OUT, Picture, can_draw
 from laconic.experiments.run_folder.records import Run
 from laconic.experiments.run_folder.runs import find_runs, is_run, read_run
 from laconic.experiments.statistics.words import text_table
+from laconic.extras.report import frontier, single, standing, sweep
+from laconic.extras.report.data import FILES, write_data
+from laconic.extras.report.facts import facts, facts_of_all, title
+from laconic.extras.report.look import LEFT_OUT, Picture, can_draw
 
 PAGE = "report.html"
 PICTURES = "report"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.experiments.reporting import look
-from laconic.experiments.reporting.sweep import Sweep
 from laconic.experiments.run_folder.records import Run, goal, thoughtful
 from laconic.experiments.statistics.words import label
+from laconic.extras.report import look
+from laconic.extras.report.sweep import Sweep
 from laconic.learners.metrics import is_share
 
 if TYPE_CHECKING:

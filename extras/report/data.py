@@ -20,10 +20,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from laconic.experiments.command_line.targets import NAMED
 from laconic.experiments.command_line.tree import record_of, setting_at
 from laconic.experiments.command_line.trust import MAX_OVERRIDE
-from laconic.experiments.reporting.sweep import APART, Setting, Sweep, before
 from laconic.experiments.run_folder.folder import strict, write_atomically
 from laconic.experiments.run_folder.records import Evaluation, Run
 from laconic.experiments.statistics.words import order
+from laconic.extras.report.sweep import APART, Setting, Sweep, before
 
 FILES = ("sweep.csv", "sweep.json")
 _OF_UPDATES = ("train/", "teacher/", "learner/", "engine/", "time/", "memory/")

@@ -25,9 +25,9 @@ from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
 from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.reporting.card import ADAPTER, LOCAL, base_model, model_card
-from laconic.experiments.run_folder.folder import TEAM, write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.runs import read_run
+from laconic.extras.share.card import ADAPTER, LOCAL, TEAM, base_model, model_card
 from laconic.learners.untrusted_files import find_unsafe_path, read_json
 
 ARGUMENTS = {

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from PIL import Image
 
-from laconic.experiments.reporting.look import (
+from laconic.extras.report.look import (
     INK,
     PALETTE,
     against_tokens,

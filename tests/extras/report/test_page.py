@@ -11,9 +11,9 @@ from jinja2 import UndefinedError
 from made_runs import Reader
 from markupsafe import Markup
 
-from laconic.experiments.reporting import curves, look
-from laconic.experiments.reporting.look import Picture
-from laconic.experiments.reporting.page import fill, visible
+from laconic.extras.report import curves, look
+from laconic.extras.report.look import Picture
+from laconic.extras.report.page import fill, visible
 
 
 def sweep(**values: object) -> str:

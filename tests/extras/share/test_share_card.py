@@ -15,12 +15,12 @@ from markdown_it import MarkdownIt
 
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.card import (
+from laconic.experiments.run_folder.runs import read_run
+from laconic.extras.share.card import (
     evaluation_command,
     model_card,
 )
-from laconic.experiments.run_folder.runs import read_run
-from laconic.experiments.share import assemble, main
+from laconic.extras.share.share import assemble, main
 
 
 def card_of(folder: Path) -> ModelCard:

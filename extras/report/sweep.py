@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from laconic.experiments.reporting.standing import standing
 from laconic.experiments.run_folder.records import Evaluation, Run, goal
 from laconic.experiments.statistics.pooled import Pairs, changed, pooled
 from laconic.experiments.statistics.words import change, label, level, share_of_before
+from laconic.extras.report.standing import standing
 from laconic.learners.metrics import Interval
 
 _IN_TABLE = (

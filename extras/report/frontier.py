@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from laconic.experiments.reporting import look
-from laconic.experiments.reporting.curves import of_settings, short
-from laconic.experiments.reporting.facts import facts_of_all, title
-from laconic.experiments.reporting.page import fill
-from laconic.experiments.reporting.standing import counts, standing
-from laconic.experiments.reporting.sweep import (
+from laconic.experiments.run_folder.records import Run, thinking
+from laconic.experiments.statistics.words import label
+from laconic.extras.report import look
+from laconic.extras.report.curves import of_settings, short
+from laconic.extras.report.facts import facts_of_all, title
+from laconic.extras.report.page import fill
+from laconic.extras.report.standing import counts, standing
+from laconic.extras.report.sweep import (
     Setting,
     Sweep,
     before,
@@ -23,8 +25,6 @@ from laconic.experiments.reporting.sweep import (
     compared_columns,
     rows,
 )
-from laconic.experiments.run_folder.records import Run, thinking
-from laconic.experiments.statistics.words import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ import pytest
 from logged_groups import CONTRAST, learner
 from made_runs import Reader
 
-from laconic.experiments.report import write_report
-from laconic.experiments.reporting import group_view
-from laconic.experiments.reporting.group_view import group_of, show
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.run_folder.group_log import log_group
+from laconic.extras.report import group_view
+from laconic.extras.report.group_view import group_of, show
+from laconic.extras.report.write import write_report
 
 
 def turn(texts, before, after, agent="a_0", round=0, **further):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from laconic.experiments.reporting import sweep
-from laconic.experiments.reporting.curves import curves, of_settings, short
-from laconic.experiments.reporting.look import draw_with_points
 from laconic.experiments.run_folder.runs import find_runs, read_run
+from laconic.extras.report import sweep
+from laconic.extras.report.curves import curves, of_settings, short
+from laconic.extras.report.look import draw_with_points
 
 
 def test_named_lines_have_points_where_the_picture_shows_them() -> None:

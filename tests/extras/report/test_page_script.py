@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from laconic.experiments.reporting import page
+from laconic.extras.report import page
 
 SCRIPT = Path(page.__file__).with_name("templates") / "report.js"
 DOCUMENT = """

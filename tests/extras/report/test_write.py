@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from laconic.experiments.report import main, write_report
 from laconic.experiments.statistics.words import LABELS
+from laconic.extras.report.write import main, write_report
 
 
 @pytest.fixture

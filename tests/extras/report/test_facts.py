@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from laconic.experiments.reporting.facts import duration, facts, facts_of_all, title
 from laconic.experiments.run_folder.records import Run
 from laconic.experiments.run_folder.runs import read_run
+from laconic.extras.report.facts import duration, facts, facts_of_all, title
 
 CONFIG = """
 seed: 3

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from laconic.experiments import share
+from laconic.extras.share import share
 
 
 @pytest.mark.parametrize("arguments", [[], ["me/team", "folder=x"]])

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from laconic.experiments.report import write_report
-from laconic.experiments.reporting import sweep
 from laconic.experiments.run_folder.runs import find_runs, read_run
+from laconic.extras.report import sweep
+from laconic.extras.report.write import write_report
 
 
 def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(

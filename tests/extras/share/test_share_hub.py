@@ -71,7 +71,7 @@ def test_every_agent_comes_back_the_same(run, small, call, hub, base, tmp_path, 
     )
 
     options = [f"base={base}"] if kind == "lora" else []
-    message = call("-m", "laconic.experiments.share", str(folder), "me/team", *options)
+    message = call("-m", "laconic.extras.share.share", str(folder), "me/team", *options)
     assert message == f"sent: {hub.address}/me/team/commit/{hub.sha('me/team')}"
     assert hub.made["me/team"]["visibility"] == "private"
     assert hub.messages == ["Policies of run"]
@@ -137,7 +137,7 @@ def test_a_mixed_team_comes_back_without_its_frozen_members(
     outcome = run("train", *arguments, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
     here = json.loads(call(str(VISITOR), "laconic", str(tmp_path / "run/policy"), *team))
-    call("-m", "laconic.experiments.share", str(tmp_path / "run"), "me/mixed", "public=true")
+    call("-m", "laconic.extras.share.share", str(tmp_path / "run"), "me/mixed", "public=true")
     assert hub.made["me/mixed"]["visibility"] == "public"
     held = {path.split("/")[0] for path in hub.files["me/mixed"]}
     assert held == {"helper_0", "helper_2", "README.md", "team.json"}
@@ -148,7 +148,7 @@ def test_a_mixed_team_comes_back_without_its_frozen_members(
 
 def test_without_the_right_token_nothing_is_sent_and_the_reason_is_said(trained, call, hub):
     message = call(
-        "-m", "laconic.experiments.share", str(trained[0]), "me/team", fail=True, HF_TOKEN="no"
+        "-m", "laconic.extras.share.share", str(trained[0]), "me/team", fail=True, HF_TOKEN="no"
     )
     assert message.startswith("error: ") and "401" in message and "Traceback" not in message
     assert hub.files == {}

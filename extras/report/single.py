@@ -8,14 +8,14 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from laconic.experiments.command_line import programs
-from laconic.experiments.reporting.curves import curves
-from laconic.experiments.reporting.facts import facts, title
-from laconic.experiments.reporting.group_view import COLORINGS, LEGENDS, group_of
-from laconic.experiments.reporting.look import Picture
-from laconic.experiments.reporting.page import fill
 from laconic.experiments.run_folder.records import Run, Transcript, goal, thinking
 from laconic.experiments.statistics.pooled import changed
 from laconic.experiments.statistics.words import change, label, level, order, split_level
+from laconic.extras.report.curves import curves
+from laconic.extras.report.facts import facts, title
+from laconic.extras.report.group_view import COLORINGS, LEGENDS, group_of
+from laconic.extras.report.look import Picture
+from laconic.extras.report.page import fill
 
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("spoke_if_informed", "tokens_said", "tokens_spent", "silent_if_uninformed")

@@ -12,10 +12,10 @@ import pytest
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from laconic.experiments.report import write_report
-from laconic.experiments.reporting.standing import counts, planned, standing
-from laconic.experiments.reporting.sweep import sort_out
 from laconic.experiments.run_folder.runs import find_runs, read_run
+from laconic.extras.report.standing import counts, planned, standing
+from laconic.extras.report.sweep import sort_out
+from laconic.extras.report.write import write_report
 
 NOON = datetime(2026, 3, 1, 12, 5).timestamp()
 
