@@ -170,7 +170,7 @@ def _declaration(name: str) -> PromptedTask | type[PromptedTask] | None:
     """
     try:
         factory = find(name)
-    except (SettingError, UnknownNameError):
+    except (ImportError, SettingError, UnknownNameError):
         return None
     if isinstance(factory, PromptedTask):
         return factory
