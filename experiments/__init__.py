@@ -53,12 +53,11 @@ def __getattr__(name: str) -> Any:
             thing = getattr(import_module(f"{__name__}.{module}"), name)
             explain([thing])
             return thing
-    from laconic.experiments.command_line.gone import MOVED
+    from laconic.experiments.command_line.gone import present_name
 
-    hint = MOVED.get(f"{__name__}.{name}")
-    raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}" + (f"; it is {hint} now" if hint else "")
-    )
+    if (moved := present_name(f"{__name__}.{name}")) != f"{__name__}.{name}":
+        raise ImportError(f"{__name__}.{name} is {moved} now")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,16 @@ GONE = {
     f" solved; {_AGAIN}",
 }
 """Dotted key, or group and option -> advice."""
-MOVED = {
+_MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
+    "laconic.learners.agents.api": "laconic.extras.api",
 }
 """Dotted name of an earlier version, or its beginning -> the present one."""
+
+
+def present_name(name: str) -> str:
+    """Return the present form of a dotted name; a name that has not moved stays."""
+    for old, new in _MOVED.items():
+        if name == old or name.startswith(f"{old}."):
+            return new + name.removeprefix(old)
+    return name

@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from laconic.envs.errors import install
-from laconic.experiments.command_line.gone import GONE
+from laconic.experiments.command_line.gone import GONE, present_name
 from laconic.experiments.command_line.schema import known_settings
 from laconic.experiments.command_line.tree import compose, declared, dotted, plain, record_of
 
@@ -44,6 +44,7 @@ _SEVERAL = re.compile(
 )
 _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _KEYWORD = re.compile(r"unexpected keyword argument '([^']+)'")
+_LOADED = re.compile(r"Error (?:loading|locating target) '([^']+)'")
 _NO_MEMBER = re.compile(r"Are you sure that '([^']+)' is .* '([^']+)'\?")
 _OF_HYDRA = re.compile(r"\n\s*(?:full_key:|Config search path:|See https://).*", re.DOTALL)
 """End of a message that only a developer of Hydra needs."""
@@ -202,7 +203,10 @@ def _describe_instantiation(error: InstantiationException, key: str) -> str | No
     if missing is None:
         return None
     hint, member = "", _NO_MEMBER.search(str(missing))
-    if member and (close := get_close_matches(member[1], dir(resolve_name(member[2])), n=1)):
+    loaded = _LOADED.search(str(missing))
+    if loaded and (moved := present_name(loaded[1])) != loaded[1]:
+        hint = f" It is {moved!r} now."
+    elif member and (close := get_close_matches(member[1], dir(resolve_name(member[2])), n=1)):
         hint = f" Did you mean {f'{member[2]}.{close[0]}'!r}?"
     return f"{' '.join(str(missing).split())}{hint}" + (f" (config key {key!r})" if key else "")
 

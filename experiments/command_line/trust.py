@@ -59,7 +59,12 @@ _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 @functools.cache
 def known_targets() -> frozenset[str]:
     """Return the classes of this package that its own choices of `GROUPS` name."""
-    files = (path for group in GROUPS for path in (CONF / group).rglob("*.yaml"))
+    files = (
+        path
+        for folder in _own_folders()
+        for group in GROUPS
+        for path in (folder / group).rglob("*.yaml")
+    )
     return frozenset(name for path in files for name in _TARGET.findall(path.read_text("utf-8")))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unicodedata import category
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
+from laconic.experiments.command_line.gone import present_name
 from laconic.experiments.run_folder import provenance
 from laconic.learners.untrusted_files import read_json, read_yaml
 
@@ -49,7 +50,19 @@ def read_config(folder: Path) -> dict[str, Any]:
     for group in ("env", "agent", "evaluation"):
         if not isinstance(config.get(group) or {}, dict):
             raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings of {group}")
-    return config
+    return cast(dict[str, Any], _renamed(config))
+
+
+def _renamed(value: Any) -> Any:
+    """Return settings with the present names of classes that an earlier version had elsewhere."""
+    if isinstance(value, list):
+        return [_renamed(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    settings = {name: _renamed(item) for name, item in value.items()}
+    if isinstance(target := value.get("_target_"), str):
+        settings["_target_"] = present_name(target)
+    return settings
 
 
 def without_controls(value: Any) -> Any:

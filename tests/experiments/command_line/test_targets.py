@@ -210,7 +210,7 @@ def test_what_no_yaml_shows_needs_no_plus_sign():
 
 
 def test_a_chosen_member_without_weights_is_not_frozen():
-    member = {"_target_": "laconic.learners.agents.api.ApiTeam", "model": "m", "frozen": True}
+    member = {"_target_": "laconic.extras.api.ApiTeam", "model": "m", "frozen": True}
     cfg = OmegaConf.create({"agent": {"members": {"solver": member}}})
     (note,) = settle(cfg, ["agent@agent.members.solver=api"])
     assert note.endswith("ApiTeam does not take agent.members.solver.frozen, left out")

@@ -271,7 +271,7 @@ def test_the_settings_of_the_own_choices_are_taken():
             {"_target_": MIXED, "members": {"a": {**TEAM, "attn_implementation": "x"}}},
             "members.a.attn",
         ),
-        ({"_target_": "laconic.learners.agents.api.ApiTeam", "base_url": "http://x"}, "a server"),
+        ({"_target_": "laconic.extras.api.ApiTeam", "base_url": "http://x"}, "a server"),
     ],
 )
 def test_settings_that_could_run_code_or_send_a_key_are_refused_with_their_key(settings, words):

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from laconic.learners.agents.api.answers import Answer, UnusableAnswerError, read
+from laconic.extras.api.answers import Answer, UnusableAnswerError, read
 from laconic.learners.engines.answers import Json
 from laconic.learners.engines.client import Completion, ServerDescription
 from laconic.learners.engines.vllm import VLLMClient

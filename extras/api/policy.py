@@ -23,9 +23,9 @@ from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
 from laconic.envs.dialogue.messages import SilenceWord, find_thought
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api.answers import Answer
-from laconic.learners.agents.api.client import Client, client_of
-from laconic.learners.agents.api.settings import (
+from laconic.extras.api.answers import Answer
+from laconic.extras.api.client import Client, client_of
+from laconic.extras.api.settings import (
     ApiSamplingSettings,
     Endpoint,
     Prices,

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api import ApiSamplingSettings, ApiTeam, Prices, RequestLimits
-from laconic.learners.agents.api.policy import ApiPolicy
+from laconic.extras.api import ApiSamplingSettings, ApiTeam, Prices, RequestLimits
+from laconic.extras.api.policy import ApiPolicy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import trainers_of

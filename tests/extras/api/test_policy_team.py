@@ -6,8 +6,8 @@ import pytest
 
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api.policy import ApiTeam
-from laconic.learners.agents.api.settings import Prices, RequestLimits
+from laconic.extras.api.policy import ApiTeam
+from laconic.extras.api.settings import Prices, RequestLimits
 from laconic.learners.agents.recipes import SHIPPED
 from laconic.learners.rollout.play import Start, play
 

@@ -1,8 +1,9 @@
-"""Retries of the openai package without its waits of half a second and more."""
+"""Small models, and retries of the openai package without its waits of half a second and more."""
 
 from __future__ import annotations
 
 import pytest
+from small_models import *  # noqa: F403
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from laconic.learners.agents.api.answers import (
+from laconic.extras.api.answers import (
     UnusableAnswerError,
     is_lasting,
     is_too_long,

@@ -4,9 +4,9 @@
 requests to `<base_url>/chat/completions`.
 """
 
-from laconic.learners.agents.api.expert import ApiExpert
-from laconic.learners.agents.api.policy import ApiPolicy, ApiTeam
-from laconic.learners.agents.api.settings import (
+from laconic.extras.api.expert import ApiExpert
+from laconic.extras.api.policy import ApiPolicy, ApiTeam
+from laconic.extras.api.settings import (
     ApiSamplingSettings,
     Endpoint,
     Prices,

@@ -23,8 +23,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from laconic.envs.errors import SettingError, install
-from laconic.learners import waiting
-from laconic.learners.agents.api.answers import (
+from laconic.extras.api.answers import (
     Answer,
     UnusableAnswerError,
     is_lasting,
@@ -32,7 +31,8 @@ from laconic.learners.agents.api.answers import (
     read,
     show,
 )
-from laconic.learners.agents.api.settings import REMEDIES, Endpoint
+from laconic.extras.api.settings import REMEDIES, Endpoint
+from laconic.learners import waiting
 from laconic.learners.errors import ServerError
 from laconic.learners.interfaces import Usage
 from laconic.learners.untrusted_files import ENCODING, read_body

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.api.settings import (
+from laconic.extras.api.settings import (
     ApiSamplingSettings,
     Endpoint,
     Prices,

@@ -10,8 +10,8 @@ from laconic.envs.checks import Model
 from laconic.envs.dialogue.budget import well_formed
 from laconic.envs.dialogue.messages import indented
 from laconic.envs.task import Task
-from laconic.learners.agents.api.client import client_of
-from laconic.learners.agents.api.settings import (
+from laconic.extras.api.client import client_of
+from laconic.extras.api.settings import (
     ApiSamplingSettings,
     Endpoint,
     Prices,

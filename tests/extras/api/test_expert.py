@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.task import Task
-from laconic.learners.agents.api.expert import ApiExpert
-from laconic.learners.agents.api.settings import Prices, RequestLimits
+from laconic.extras.api.expert import ApiExpert
+from laconic.extras.api.settings import Prices, RequestLimits
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.errors import ServerError
 from laconic.learners.rollout.play import Start, play

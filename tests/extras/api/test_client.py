@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from laconic.learners.agents.api import Endpoint, RequestLimits
-from laconic.learners.agents.api.client import client_of
+from laconic.extras.api import Endpoint, RequestLimits
+from laconic.extras.api.client import client_of
 from laconic.learners.errors import ServerError
 from laconic.learners.interfaces import Usage
 
@@ -280,9 +280,7 @@ def test_a_lone_surrogate_is_replaced(fault_server, client):
 
 
 def test_an_error_that_lasts_is_not_repeated(fault_server, client, monkeypatch):
-    monkeypatch.setattr(
-        "laconic.learners.agents.api.client.is_lasting", lambda status, content: True
-    )
+    monkeypatch.setattr("laconic.extras.api.client.is_lasting", lambda status, content: True)
     fault_server.faults.extend(["429"] * 4)
     with pytest.raises(ServerError, match="was asked once"):
         ask(client())
