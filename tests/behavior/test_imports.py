@@ -12,15 +12,17 @@ import pytest
 from places import ROOT
 
 CONFIGURATION = {"hydra", "omegaconf"}
+PAGES = {"jinja2", "matplotlib"}
+"""What draws pages and pictures; chat templates of models need jinja2 as well."""
 FLOORS = ("envs", "learners", "experiments", "extras")
 
 FORBIDDEN = {
     "envs": {"torch", "transformers", "tokenizers"}
     | {"laconic.learners", "laconic.experiments", "laconic.extras", "laconic.conf"}
-    | CONFIGURATION,
+    | {*CONFIGURATION, *PAGES},
     "learners": {"laconic.experiments", "laconic.extras", "laconic.conf", "laconic.envs.library"}
-    | CONFIGURATION,
-    "experiments": {"laconic.extras"},
+    | {*CONFIGURATION, "matplotlib"},
+    "experiments": {"laconic.extras"} | PAGES,
 }
 
 Edge = tuple[str, str]
@@ -53,8 +55,8 @@ def _imported(source: str, package: str) -> tuple[str, ...]:
             names += (module, *(f"{module}.{alias.name}" for alias in node.names))
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = ast.unparse(node.func).rsplit(".")[-1]
-            if called in ("import_module", "__import__"):
-                names.append(str(node.args[0].value))
+            if called in ("import_module", "__import__", "resolve_name"):
+                names.append(str(node.args[0].value).replace(":", "."))
     return tuple(names)
 
 
@@ -173,6 +175,15 @@ def test_no_configuration_of_the_core_names_an_extra():
     assert [_shown(path) for path in files if "laconic.extras" in path.read_text("utf-8")] == []
 
 
+def test_chat_templates_alone_need_jinja2_below_extras():
+    seeing = {
+        _shown(file)
+        for file in _files("learners")
+        if _trespasses(file.read_text(encoding="utf-8"), {"jinja2"}, _package(file))
+    }
+    assert seeing == {f"learners/agents/{name}.py" for name in ("render", "template", "thoughts")}
+
+
 def test_only_experiments_and_extras_see_hydra():
     seeing = {
         package
@@ -243,6 +254,8 @@ def test_a_new_circle_and_a_stale_exception_are_noticed(graph, edges, stale):
         ("from laconic import learners", "envs", ["laconic.learners"]),
         ("importlib.import_module('hydra')", "learners", ["hydra"]),
         ("importlib.import_module('laconic.extras')", "experiments", ["laconic.extras"]),
+        ("resolve_name('laconic.extras:X')", "experiments", ["laconic.extras.X"]),
+        ("def f():\n    import jinja2", "experiments", ["jinja2"]),
         ("import torchless", "envs", []),
         ("from laconic.envs import make", "learners", []),
     ],
