@@ -1,4 +1,4 @@
-"""Programs under Hydra: train, evaluate, compare, warm start, report."""
+"""Programs under Hydra: train, evaluate, warm start."""
 
 from __future__ import annotations
 
