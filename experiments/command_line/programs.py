@@ -79,6 +79,7 @@ PROGRAMS = {
 """Programs of the core by name; a registered program cannot use such a name."""
 
 
+@functools.cache
 def registered(group: str) -> dict[str, metadata.EntryPoint]:
     """Return the entry points of a group by name.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.experiments.command_line.programs import config_folders
+from laconic.experiments.command_line.programs import config_folders, registered
 
 
 @pytest.fixture
@@ -20,7 +20,13 @@ def register(monkeypatch, tmp_path):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
         monkeypatch.syspath_prepend(tmp_path)
-        config_folders.cache_clear()
+        forget()
 
     yield call
+    forget()
+
+
+def forget():
+    """Look for packages again."""
     config_folders.cache_clear()
+    registered.cache_clear()

@@ -76,9 +76,11 @@ def test_a_package_of_configurations_that_is_gone_is_named(register):
 def test_a_clone_without_metadata_finds_the_extras(monkeypatch):
     monkeypatch.setattr(metadata, "entry_points", lambda group: metadata.EntryPoints())
     config_folders.cache_clear()
+    programs.registered.cache_clear()
     assert set(programs.registered(programs.PROGRAM_GROUP)) >= {"watch", "measure-speed"}
     assert config_folders() == (EXTRAS_CONF,)
     config_folders.cache_clear()
+    programs.registered.cache_clear()
 
 
 def test_every_program_with_a_configuration_has_one_yaml():
