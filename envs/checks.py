@@ -304,6 +304,8 @@ def check_fields(record: Any, key: str) -> None:
 def checked(key: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check the arguments of a function or a constructor by their annotations, as `check` does.
 
+    Its signature lists the fields of a record that marks `**options: Annotated[Any, Record]`.
+
     Args:
         key: key of its settings as the user types it, such as `env`.
     """
@@ -318,9 +320,24 @@ def checked(key: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             return function(*args, **kwargs)
 
         names = inspect.getfullargspec(function).args
+        call.__signature__ = _with_options(function)  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+def _with_options(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function, with the fields of the record that marks its options."""
+    signature = inspect.signature(function)
+    *named, last = signature.parameters.values()
+    if last.kind == last.VAR_KEYWORD:
+        # Only this annotation: others may name what is defined later.
+        kind = eval(str(last.annotation), function.__globals__)
+        for record in getattr(kind, "__metadata__", ()):
+            further = inspect.signature(record).parameters.values()
+            options = (each.replace(kind=last.KEYWORD_ONLY) for each in further)
+            signature = signature.replace(parameters=[*named, *options])
+    return signature
 
 
 @functools.cache

@@ -19,17 +19,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
-from laconic.envs.dialogue.channel import Transmission
+import numpy as np
+
 from laconic.envs.dialogue.characters import ascii_alike
 from laconic.envs.dialogue.messages import Message
-from laconic.envs.dialogue.roster import role_of
+from laconic.envs.dialogue.option import Option, Team
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.dialogue.roster import Hearing, listeners_of, role_of
 
 Addressing = Literal["none", "names", "scopes"]
-Hearing = Mapping[str, tuple[str, ...]]
-"""Agents that each listener hears."""
 EXPLAINED: Mapping[Addressing, str] = {
     "none": "",
     "names": (
@@ -118,15 +118,6 @@ def hearing_by_scope(linked: Hearing, messages: Mapping[str, str]) -> dict[str, 
     return {listener: tuple(speakers) for listener, speakers in hears.items()}
 
 
-def listeners_of(hears: Hearing) -> dict[str, list[str]]:
-    """Return the listeners of each agent that any agent hears."""
-    listeners: dict[str, list[str]] = {}
-    for listener, speakers in hears.items():
-        for speaker in speakers:
-            listeners.setdefault(speaker, []).append(listener)
-    return listeners
-
-
 def _listeners(
     reached: Mapping[str, list[str]], linked: Hearing, speaker: str, scopes: frozenset[str]
 ) -> set[str]:
@@ -140,47 +131,66 @@ def _listeners(
     return near if "near" in scopes else set()
 
 
-@dataclass(slots=True)
-class Audience:
-    """The listeners of the messages of one episode, round by round, and a count of them."""
+class Audience(Option):
+    """The option `env.addressing`; it also counts listeners, where each of them costs."""
 
-    addressing: Addressing
-    """Addresses that count."""
-    listeners: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Agents that hear each agent that spoke in the present round."""
-    _counts: tuple[int, int, int] = (0, 0, 0)
-    """Messages of the rounds before, their listeners, and the messages without any."""
+    settings: Addressing
 
-    def gather(self, linked: Hearing, messages: Mapping[str, Message]) -> Hearing:
-        """Find the listeners of a round; return whom each agent hears."""
-        texts = {agent: message.text for agent, message in messages.items()}
-        hears = hearing_by_address(self.addressing, linked, texts)
+    def __init__(self, addressing: Addressing, reward: Reward) -> None:
+        """Take the addresses that count, and the price of a token."""
+        self.settings = addressing
+        self.rule = EXPLAINED[addressing]
+        self.on = addressing != "none" or _counts_listeners(reward)
+
+    def start(self, team: Team, generator: np.random.Generator) -> bool:
+        """Start the counts of an episode."""
+        self.team, self._answering = team, frozenset(team.answering)
+        self._told: set[str] = set()
+        self._listeners: dict[str, list[str]] = {}
+        self._sizes: list[int] = []
+        self._unheard: set[tuple[str, int]] = set()
+        return self.settings != "none" or _counts_listeners(team.reward)
+
+    def hear(self, hears: Hearing) -> Hearing:
+        """Return whom each agent hears; note who told the answering agents something.
+
+        Where no answering agent is linked to the speaker, any listener counts instead.
+        """
+        texts = {agent: message.text for agent, message in self.team.latest.items()}
+        linked_to, hears = listeners_of(hears), hearing_by_address(self.settings, hears, texts)
         reached = listeners_of(hears)
-        self.listeners = {
-            speaker: tuple(reached.get(speaker, ())) for speaker, text in texts.items() if text
-        }
+        self._listeners = {agent: reached.get(agent, []) for agent, text in texts.items() if text}
+        for speaker, listeners in self._listeners.items() if self.settings != "none" else ():
+            linked = frozenset(linked_to.get(speaker, ()))
+            targets = linked & self._answering or linked
+            to_all = address_of(texts[speaker]) is None
+            if to_all or not targets.isdisjoint(listeners):
+                self._told.add(speaker)
+            if not listeners:
+                self._unheard.add((speaker, self.team.latest[speaker].round))
         return hears
 
-    def count(self) -> None:
-        """Count the messages of the present round; those of the last one are heard by no agent."""
-        sizes = [len(each) for each in self.listeners.values()]
-        sent, reached, unheard = self._counts
-        self._counts = sent + len(sizes), reached + sum(sizes), unheard + sizes.count(0)
+    def deliver(self, texts: dict[str, str]) -> dict[str, str]:
+        """Count the listeners of a round; no agent hears the messages of the last one."""
+        if self.team.agents:
+            self._sizes += map(len, self._listeners.values())
+        return texts
 
-    def tokens_heard(
-        self, messages: Mapping[str, Message], transmission: Transmission | None
-    ) -> dict[str, int]:
-        """Return the message tokens of the round that each agent hears, without lost messages."""
-        tokens = dict.fromkeys(messages, 0)
-        for speaker, listeners in self.listeners.items():
-            message = messages[speaker]
-            for listener in listeners:
-                lost = transmission and transmission.loses(message, listener)
-                tokens[listener] += 0 if lost else message.tokens
-        return tokens
+    def knows(self, agent: str, share: tuple[int, ...], told: bool) -> tuple[tuple[int, ...], bool]:
+        """Return whether a message of the agent was meant for those that answer."""
+        return share, told if self.settings == "none" else agent in self._told
 
-    @property
+    def reaches(self, message: Message) -> bool:
+        """Return whether a message had any listener."""
+        return self.settings == "none" or (message.agent, message.round) not in self._unheard
+
     def measures(self) -> dict[str, float]:
         """Mean number of listeners of a message, and share of the messages without any."""
-        sent, reached, unheard = self._counts
-        return {"listeners": reached / sent, "unheard_rate": unheard / sent} if sent else {}
+        sizes = self._sizes
+        if not sizes:
+            return {}
+        return {"listeners": sum(sizes) / len(sizes), "unheard_rate": sizes.count(0) / len(sizes)}
+
+
+def _counts_listeners(reward: Reward) -> bool:
+    return reward.charge == "listeners" or reward.read_price > 0

@@ -16,7 +16,6 @@ from string import Formatter
 from typing import get_args
 
 from laconic.envs.checks import check_names, choice
-from laconic.envs.dialogue.addressing import EXPLAINED, Addressing
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError
@@ -33,9 +32,6 @@ GENERAL = ("goal", "duties", "team", "rules")
 """Fields that a template of the general part may name."""
 OWN = (*GENERAL, "agent", "role", "duty", "known", "question")
 """Fields that a template of an agent's own part may name."""
-LINKED_BY_REPLY = " You hear those who said much the same as you, and are nearer to what all said."
-"""Sentence of the rules where replies make the links."""
-
 
 _MANY = 100
 """Most agents of a role that the rules name one by one."""
@@ -107,8 +103,10 @@ class Rules:
     """True if the settings give tokens a price; a price that changes may be 0 for a while."""
     counts: str = ""
     """Sentence about the goal; empty if the team's answer is graded."""
-    addressing: Addressing = "none"
-    """Addresses of messages that count."""
+    options: str = ""
+    """Sentences about the options of the environment, each after a space."""
+    chosen: str = ""
+    """Words for the answer that counts (`envs.dialogue.option.Option.chosen`)."""
     per_listener: bool = False
     """True if a token costs its speaker once for each agent that hears it."""
     reading_priced: bool = False
@@ -228,27 +226,26 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _explain(rules: Rules) -> str:
-    graded = rules.counts or _explain_answer(rules.roster)
-    links = LINKED_BY_REPLY if rules.roster.by_reply else ""
+    graded = rules.counts or _explain_answer(rules.roster, rules.chosen)
     each = " for each agent that hears it" if rules.per_listener else ""
     cost = f" Every token you say costs reward{each}; silence is free." if rules.priced else ""
     cost += " Every token you hear costs reward." if rules.reading_priced else ""
     cost += " Every round costs the team reward." if rules.rounds_priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"
-        f" same time or stay silent.{links}{EXPLAINED[rules.addressing]}{cost}"
+        f" same time or stay silent.{rules.options}{cost}"
         f" {graded}{_explain_budget(rules.budget)}"
     )
 
 
-def _explain_answer(roster: Roster) -> str:
+def _explain_answer(roster: Roster, chosen: str) -> str:
     names = _listed(roster.answering)
     if roster.joint:
         return f"What {names} wrote last is graded as one piece of work."
-    if roster.by_reply and len(roster.answering) > 1:
-        return f"The answer of the team is the one most like what all of {names} say."
-    says = f"{names} says" if len(roster.answering) == 1 else f"most of {names} say"
-    return f"The answer of the team is what {says}."
+    words = (
+        (chosen or "what most of {names} say") if len(roster.answering) > 1 else "what {names} says"
+    )
+    return f"The answer of the team is {words.format(names=names)}."
 
 
 def _listed(agents: Sequence[str]) -> str:

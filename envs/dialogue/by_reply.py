@@ -30,8 +30,12 @@ from numpy.typing import NDArray
 
 from laconic.envs.checks import Bound, check_fields, check_names
 from laconic.envs.dialogue.budget import Tokenize
+from laconic.envs.dialogue.option import Option, Team
+from laconic.envs.dialogue.roster import Hearing
 from laconic.envs.errors import SettingError
 
+RULE = " You hear those who said much the same as you, and are nearer to what all said."
+"""Sentence of the rules that agents read."""
 KIND: Literal["by_reply"] = "by_reply"
 Embed = Callable[[Sequence[str]], Any]
 """Function from n texts to n vectors of one width, of any length but 0."""
@@ -162,3 +166,34 @@ class ByReply:
                 f" {len(texts)} texts; got an array of shape {rows.shape}"
             )
         return unit(rows)
+
+
+class LinksByReply(Option):
+    """The option `env.topology={kind: by_reply}`; a topology of the episode's own replaces it."""
+
+    settings: ByReply
+    rule = RULE
+    chosen = "the one most like what all of {names} say"
+
+    def __init__(self, settings: ByReply, joint: bool) -> None:
+        """Take the settings, and whether all messages are graded as one piece of work."""
+        self.settings, self._joint = settings, joint
+        self._replies: dict[str, str] = {}
+
+    def start(self, team: Team, generator: np.random.Generator) -> bool:
+        """Forget the replies of the last episode."""
+        self.team, self._replies = team, {}
+        return team.topology is team.hearing
+
+    def link(self, linked: Hearing) -> Hearing:
+        """Return the links that the last reply of each agent makes."""
+        team = self.team
+        self._replies |= {agent: each.text for agent, each in team.latest.items() if each.text}
+        return self.settings.hearing(team.possible_agents, self._replies, team.tokenize)
+
+    def choose(self, answers: dict[str, str], committed: Collection[str]) -> dict[str, str]:
+        """Return the message nearest to the centroid, by a committed agent if there is one."""
+        if self._joint or not answers:
+            return answers
+        agent = self.settings.nearest(answers, committed, self.team.tokenize)
+        return {agent: answers[agent]}

@@ -14,7 +14,7 @@ fails on the tasks in which it used silence as information.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from laconic.envs.checks import Share, check_fields
 from laconic.envs.dialogue.messages import SILENT_ROUND, Message, heard
+from laconic.envs.dialogue.option import Option, Team
 from laconic.envs.errors import SettingError
 
 LOST = "{agent} could not be heard."
@@ -53,58 +54,53 @@ class Channel:
             )
 
 
-class Transmission:
-    """The losses of one episode, and a count of them."""
+class Transmission(Option):
+    """The option `env.channel`: the losses of one episode after the other, and a count of them."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        agents: Collection[str],
-        generator: np.random.Generator,
-    ) -> None:
-        """Draw the losses of this episode; the state of the generator itself does not change."""
-        self._channel = channel
-        self._places = {agent: place for place, agent in enumerate(agents)}
+    settings: Channel
+
+    def __init__(self, settings: Channel) -> None:
+        """Take the settings."""
+        self.set(settings)
+
+    def set(self, settings: Channel) -> None:
+        """Take other settings, from the next episode on."""
+        self.settings = settings
+        self.on = settings.lose > 0 or settings.probe
+
+    def start(self, team: Team, generator: np.random.Generator) -> bool:
+        """Draw the losses of an episode; the state of the generator itself does not change."""
+        self.team = team
+        self._places = {agent: place for place, agent in enumerate(team.possible_agents)}
         bits = generator.bit_generator.spawn(1)[0]
         assert isinstance(bits, np.random.PCG64)
         self._bits, self._stream = bits, np.random.Generator(bits)
         self._next = 0
         self._blocks: dict[int, bytes] = {}
         self._sent_lost = [0, 0]
+        return True
 
-    @property
     def measures(self) -> dict[str, float]:
         """Share of the messages so far that were lost, as `lost_rate`; each listener counts."""
         sent, lost = self._sent_lost
         return {"lost_rate": lost / sent} if sent else {}
 
-    def deliver(
-        self,
-        messages: Iterable[Message],
-        hears: Mapping[str, Collection[str]],
-        silent: Collection[str],
-    ) -> dict[str, str]:
-        """Return the text of each listener after a round.
-
-        Args:
-            messages: messages of the round, in the order of the agents.
-            hears: agents that each listener hears.
-            silent: agents that could have spoken and did not.
-        """
-        sent = {message.agent: message for message in messages}
+    def deliver(self, texts: dict[str, str]) -> dict[str, str]:
+        """Return what each agent reads of the messages that it hears, where some are lost."""
+        latest, heard_by = self.team.latest, self.team.heard
         return {
-            listener: self._read([sent[agent] for agent in speakers], listener, silent)
-            for listener, speakers in hears.items()
+            listener: self._read([latest[agent] for agent in heard_by.get(listener, ())], listener)
+            for listener in texts
         }
 
-    def _read(self, messages: Iterable[Message], listener: str, silent: Collection[str]) -> str:
+    def _read(self, messages: Iterable[Message], listener: str) -> str:
         lines = []
         for message in messages:
             lost = bool(message.text) and self.loses(message, listener)
             self._sent_lost[0] += bool(message.text)
             self._sent_lost[1] += lost
-            probed = self._channel.probe and message.agent in silent
-            if (lost and self._channel.mark) or probed:
+            probed = self.settings.probe and message.agent in self.team.silent
+            if (lost and self.settings.mark) or probed:
                 lines.append(LOST.format(agent=message.agent))
             elif message.text and not lost:
                 lines.append(heard((message,)))
@@ -117,11 +113,11 @@ class Transmission:
         of the stream that are needed are drawn.
         """
         place = message.round * len(self._places) + self._places[message.agent]
-        if self._channel.per == "listener":
+        if self.settings.per == "listener":
             place = place * len(self._places) + self._places[listener]
         block, offset = divmod(place, _BLOCK)
         if block not in self._blocks:
             self._bits.advance(block * _BLOCK - self._next)
             self._next = (block + 1) * _BLOCK
-            self._blocks[block] = (self._stream.random(_BLOCK) < self._channel.lose).tobytes()
+            self._blocks[block] = (self._stream.random(_BLOCK) < self.settings.lose).tobytes()
         return self._blocks[block][offset] == 1

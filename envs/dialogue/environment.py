@@ -25,33 +25,24 @@ and the first paragraphs were read; the budgets follow arXiv 2511.13193.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, Word, checked, choice
-from laconic.envs.dialogue.addressing import (
-    Addressing,
-    Hearing,
-    address_of,
-    hearing_by_address,
-    listeners_of,
-)
 from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
-from laconic.envs.dialogue.channel import Channel
-from laconic.envs.dialogue.faults import Fault, Faulty
+from laconic.envs.dialogue.chosen import DialogueOptions, Topology, dialogue_options
 from laconic.envs.dialogue.messages import Expert, Feedback, Mode
+from laconic.envs.dialogue.option import Option
 from laconic.envs.dialogue.reward import Ending, Outcome, Reward, free_tokens
 from laconic.envs.dialogue.roster import (
     Information,
     Roster,
     Schedule,
     Shares,
-    Topology,
     deal,
     facts_told,
     informed,
@@ -81,9 +72,8 @@ class Referee:
     """Score from which on the episode ends; None for none."""
     agree_at: float | None = None
     """Share of the answering agents whose equal answers end the episode; None for none."""
-    nearest: Callable[[Mapping[str, str], Collection[str]], str] | None = None
-    """Function from messages, and the agents that commit to an answer, to the agent whose answer
-    is the team's. None: the benchmark compares all answers."""
+    options: Sequence[Option] = ()
+    """Options that may choose among the answers, which the benchmark compares."""
     last_messages: dict[str, str] = field(default_factory=dict)
     """Last message of each answering agent that spoke."""
     commitments: dict[str, str] = field(default_factory=dict)
@@ -108,9 +98,8 @@ class Referee:
     def score(self) -> Score:
         """Grade the answers so far."""
         answers = self.graded()
-        if self.nearest is not None and answers:
-            agent = self.nearest(answers, self.commitments)
-            answers = {agent: answers[agent]}
+        for option in self.options:
+            answers = option.choose(answers, self.commitments)
         return self.benchmark.score(self.task, answers)
 
     def ending(self, round: int, texts: Mapping[str, str], score: Score | None) -> Ending:
@@ -161,10 +150,8 @@ class DialogueEnv(TeamEnv):
         rounds: most rounds of an episode.
         information: `full` or `split`.
         topology: who hears whom: a name, the agents that each agent hears, a matrix, or a list
-            with one of them for each round (`envs.dialogue.roster`); or links made by replies
-            (`envs.dialogue.by_reply`).
+            with one of them for each round (`envs.dialogue.roster`); or a mapping with a `kind`.
         schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
-        addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
             of all agents are graded as one piece of work.
         feedback: comments of the environment between rounds on the work so far
@@ -175,14 +162,13 @@ class DialogueEnv(TeamEnv):
             episode; None for none.
         budget: caps on messages and thoughts.
         reward: the price of a token.
-        channel: how often messages are lost on the way (`envs.dialogue.channel`).
-        fault: a fault of one agent (`envs.dialogue.faults`).
         tokens_left: caps that an agent sees: `all`, or its `own` without those of the round
             and the episode. These change when others speak, even for an agent that hears no one.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
             were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
         tokenize: cuts text into tokens; a policy brings its own.
         render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+        **options: settings of `envs.dialogue.chosen.DialogueOptions`.
 
     Raises:
         SettingError: a setting is outside its range or contradicts another; two tasks share a key.
@@ -202,7 +188,6 @@ class DialogueEnv(TeamEnv):
         information: Information = "full",
         topology: Topology = "complete",
         schedule: Schedule = "all",
-        addressing: Addressing = "none",
         answer: Word = "solver",
         feedback: Mode = "none",
         expert: Expert | None = None,
@@ -210,12 +195,11 @@ class DialogueEnv(TeamEnv):
         agree_at: Annotated[float, Bound(gt=0, le=1)] | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
-        channel: Channel | None = None,
-        fault: Fault | None = None,
         tokens_left: Literal["all", "own"] = "all",
         instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
         render_mode: Literal["human", "ansi"] | None = None,
+        **options: Annotated[Any, DialogueOptions],
     ) -> None:
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
@@ -231,16 +215,25 @@ class DialogueEnv(TeamEnv):
             rounds,
             budget,
             priced=reward.price > 0,
-            addressing=addressing,
             per_listener=reward.charge == "listeners",
             reading_priced=reward.read_price > 0,
             rounds_priced=reward.round_price > 0,
         )
+        readers = roster.holders if information == "split" else roster.agents
         super().__init__(
             tasks,
             rules,
+            options=dialogue_options(
+                DialogueOptions(**options),
+                topology,
+                roster,
+                reward,
+                benchmark=benchmark,
+                tasks=tasks,
+                readers=readers,
+                rounds=rounds,
+            ),
             reward=reward,
-            channel=channel,
             tokens_left=tokens_left,
             instructions=instructions,
             tokenize=tokenize,
@@ -257,12 +250,6 @@ class DialogueEnv(TeamEnv):
                 "env.agree_at needs several agents that answer one question (env.answer=majority);"
                 f" got env.answer={answer} with {len(self.answering)}"
             )
-        self.fault = fault or Fault()
-        self._fault_places: tuple[str, ...] = ()
-        if self.fault.kind:
-            self.fault.check(benchmark, tasks)
-            readers = self.holders if self.information == "split" else roster.agents
-            self._fault_places = self.fault.candidates(roster, rounds, readers)
         self._feedback = Feedback(benchmark, feedback, expert)
         self._conditions = dict(benchmark.conditions())
         self._by_role = roster.by_role
@@ -292,12 +279,6 @@ class DialogueEnv(TeamEnv):
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
-        self._unwritten: dict[str, int] = {}
-        self._told: set[str] = set()
-        self._unheard: set[tuple[str, int]] = set()
-        nearest = None
-        if self._by_reply is not None and not self.joint:
-            nearest = partial(self._by_reply.nearest, tokenize=self.tokenize)
         self._referee = Referee(
             self.benchmark,
             self.task,
@@ -305,57 +286,24 @@ class DialogueEnv(TeamEnv):
             self.rounds,
             self.stop_at,
             self.agree_at,
-            nearest,
+            self._active,
         )
-        self._links_before: list[Hearing] = []
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
-        self.faulty: Faulty | None = None
-        if self.fault.kind:
-            places, own = self._fault_places, generator.spawn(1)[0]
-            self.faulty = self.fault.draw(self.benchmark, self.task, self.shares, places, own)
 
     def _openings(self) -> Mapping[str, Opening]:
         parts = known_and_asked(self.task, self.shares, self.benchmark.separator)
-        if (faulty := self.faulty) is not None:
-            share = {faulty.agent: self.shares[faulty.agent]}
-            parts |= known_and_asked(faulty.read(self.task), share, self.benchmark.separator)
+        for option in self._active:
+            parts = option.brief(parts, self.shares)
         openings = self._briefing(self.benchmark).openings(parts)
         for agent, words in self.notes.items():
             openings[agent] = replace(openings[agent], own=f"{words}\n{openings[agent].own}")
         return openings
 
-    def _speak(self, actions: Mapping[str, str]) -> None:
-        if self.faulty is not None:
-            agent = self.faulty.agent
-            earlier = [message for message in self.messages if message.agent == agent]
-            action, words = self.faulty.act(
-                actions.get(agent, ""), earlier, self._last_heard(agent)
-            )
-            actions, self._unwritten = (
-                {**actions, agent: action},
-                {agent: len(self.tokenize(words))},
-            )
-        super()._speak(actions)
-
-    def _last_heard(self, agent: str) -> str:
-        """Return the last message that an agent heard; empty for none."""
-        for message in reversed(self.messages):
-            linked = self._links_before[message.round]
-            texts = {message.agent: message.text}
-            hears = hearing_by_address(self.addressing, linked, texts)[agent]
-            lost = self._transmission is not None and self._transmission.loses(message, agent)
-            if message.text and message.agent in hears and not lost:
-                return message.text
-        return ""
-
     def _resolve(self) -> Outcome:
-        texts = {agent: message.text for agent, message in self._latest.items()}
+        texts = {agent: message.text for agent, message in self.latest.items()}
         self._referee.note(texts)
-        self._links_before.append(self._links)
-        if self.addressing != "none":
-            self._note_told()
         grade_now = self._feedback.needs_score or self.stop_at is not None
         score = self._score() if grade_now or self._reward.paid == "round" else None
         ended_by = self._referee.ending(self.round, texts, score)
@@ -367,31 +315,17 @@ class DialogueEnv(TeamEnv):
         if over and score is None and self.graded:
             score = self._score()
         tokens = self._charged(self._free_tokens(), over=over)
-        tokens_heard = None
-        if self._account.reward.read_price and not over:
-            tokens_heard = self._audience.tokens_heard(self._latest, self._transmission)
         pay = self._account.pay(
-            tokens, score, tokens_heard=tokens_heard, over=over, rounds_left=rounds_left
+            tokens,
+            score,
+            tokens_heard=self._tokens_heard(over),
+            over=over,
+            rounds_left=rounds_left,
         )
         comments: Mapping[str, str] = {}
         if self._feedback.given and not over:
             comments = self._feedback.on(self.task, self._referee.graded(), score, self.agents)
         return Outcome(pay, score, ended_by, comments)
-
-    def _note_told(self) -> None:
-        """Note who told the answering agents something, and which messages no agent hears.
-
-        Where no answering agent is linked to the speaker, any listener counts instead.
-        """
-        linked_to = listeners_of(self._links)
-        for speaker, listeners in self._audience.listeners.items():
-            linked = frozenset(linked_to.get(speaker, ()))
-            targets = linked & self._answers or linked
-            to_all = address_of(self._latest[speaker].text) is None
-            if to_all or not targets.isdisjoint(listeners):
-                self._told.add(speaker)
-            if not listeners:
-                self._unheard.add((speaker, self.round))
 
     def _score(self) -> Score:
         score, reward = self._referee.score(), self._reward
@@ -404,13 +338,13 @@ class DialogueEnv(TeamEnv):
     def _free_tokens(self) -> dict[str, int]:
         """Return the tokens of each message that cost nothing.
 
-        They state an answer, or a fault put them into the agent's mouth.
+        They state an answer, or an option put them into the agent's mouth.
         """
-        free = dict(self._unwritten)
+        free = dict(self._free)
         if not self._reward.exempt_answer:
             return free
         for agent in self.answering:
-            text = self._latest[agent].text
+            text = self.latest[agent].text
             if text and agent not in self._exempted:
                 tokens = free_tokens(self.benchmark, self.task, text, self.tokenize)
                 if tokens is not None:
@@ -420,8 +354,11 @@ class DialogueEnv(TeamEnv):
 
     def _measures(self) -> dict[str, float]:
         texts = dict.fromkeys(self.holders, "")
-        for message in self.messages:
-            if message.agent in texts and (message.agent, message.round) not in self._unheard:
+        messages = self.messages
+        for option in self._active:
+            messages = [message for message in messages if option.reaches(message)]
+        for message in messages:
+            if message.agent in texts:
                 texts[message.agent] += f"{message.text} "
         passed_on = facts_told(self.task, self.information, self.shares, texts)
         return {} if passed_on is None else {"facts_told": passed_on}
@@ -429,12 +366,9 @@ class DialogueEnv(TeamEnv):
     def _own_info(self, agent: str) -> dict[str, Any]:
         share, knows = self.shares[agent], None
         if not (self._by_role and agent in self._answers):
-            has_spoken = self.ledger.said[agent] > 0
-            if self.addressing != "none":
-                has_spoken = agent in self._told
-            true = share if self.faulty is None else self.faulty.true_share(agent, share)
-            knows = informed(self.task, self.information, true, has_spoken)
+            true, has_told = share, self.ledger.said[agent] > 0
+            for option in self._active:
+                true, has_told = option.knows(agent, true, has_told)
+            knows = informed(self.task, self.information, true, has_told)
         info: dict[str, Any] = {"share": share, "informed": knows}
-        if self.faulty is not None:
-            info["fault"] = self.faulty.info
         return info | ({"conditions": dict(self._conditions)} if self._conditions else {})

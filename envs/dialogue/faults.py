@@ -23,7 +23,9 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import Whole, Word, check_fields
+from laconic.envs.dialogue.briefing import known_and_asked
 from laconic.envs.dialogue.messages import Message, join_thought, split_thought
+from laconic.envs.dialogue.option import Option, Team
 from laconic.envs.dialogue.roster import Roster, Shares, role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Benchmark, Falsehood, Task
@@ -218,6 +220,71 @@ class Faulty:
             claim = FRAMES[self.fault.packaging].format(self.falsehood.statement)
             return join_thought(thought, f"{claim} {own}"), claim
         return action, ""
+
+
+class Faults(Option):
+    """The option `env.fault`: the faulty agent of one episode after the other."""
+
+    settings: Fault
+
+    def __init__(self, settings: Fault, benchmark: Benchmark) -> None:
+        """Take the settings, and the benchmark that changes facts."""
+        self.settings, self._benchmark = settings, benchmark
+        self.on = settings.kind is not None
+        self.faulty: Faulty | None = None
+
+    def find_places(
+        self, tasks: Sequence[Task], roster: Roster, rounds: int, readers: Sequence[str]
+    ) -> None:
+        """Find the agents of which one is faulty; the errors are those of `Fault`."""
+        if self.on:
+            self.settings.check(self._benchmark, tasks)
+            self._places = self.settings.candidates(roster, rounds, readers)
+
+    def start(self, team: Team, generator: np.random.Generator) -> bool:
+        """Take the generator of the draws of an episode."""
+        self.team, self._generator = team, generator.spawn(1)[0]
+        self._last_heard = ""
+        return True
+
+    def brief(
+        self, parts: dict[str, tuple[str, str]], shares: Shares
+    ) -> dict[str, tuple[str, str]]:
+        """Draw the fault; show the faulty agent the task as it is told it."""
+        task, benchmark = self.team.task, self._benchmark
+        self.faulty = self.settings.draw(benchmark, task, shares, self._places, self._generator)
+        if (faulty := self.faulty) is None:
+            return parts
+        share = {faulty.agent: shares[faulty.agent]}
+        return parts | known_and_asked(faulty.read(task), share, benchmark.separator)
+
+    def act(self, actions: Mapping[str, str], free: dict[str, int]) -> Mapping[str, str]:
+        """Return the actions with that of the faulty agent."""
+        if (faulty := self.faulty) is None:
+            return actions
+        agent = faulty.agent
+        earlier = [message for message in self.team.messages if message.agent == agent]
+        action, words = faulty.act(actions.get(agent, ""), earlier, self._last_heard)
+        free[agent] = len(self.team.tokenize(words))
+        return {**actions, agent: action}
+
+    def deliver(self, texts: dict[str, str]) -> dict[str, str]:
+        """Note the last message that the faulty agent hears, for a parrot."""
+        team, agent = self.team, self.faulty.agent if self.faulty else ""
+        speakers = team.heard.get(agent, ()) if self.settings.kind == "parrot" else ()
+        # In the order of agents, which is not always that of the links.
+        for message in team.latest.values() if speakers else ():
+            if message.text and message.agent in speakers and not team.loses(message, agent):
+                self._last_heard = message.text
+        return texts
+
+    def knows(self, agent: str, share: tuple[int, ...], told: bool) -> tuple[tuple[int, ...], bool]:
+        """Return the statements of an agent without a false one."""
+        return share if self.faulty is None else self.faulty.true_share(agent, share), told
+
+    def info(self, agent: str) -> Mapping[str, Any]:
+        """Return the entry `fault`, the same for all agents."""
+        return {} if self.faulty is None else {"fault": self.faulty.info}
 
 
 def listeners(roster: Roster) -> dict[str, int]:

@@ -6,7 +6,7 @@ Topology (who hears whom): a name, a mapping or a matrix. Named topologies are s
 the agents in their fixed order. The others may be directed: a mapping lists for each agent those
 that it hears, and `matrix[i][j]` is true when agent i hears agent j. A list has one topology for
 each round and starts again when it ends. A large team with few links takes a name or a mapping.
-`{kind: by_reply}` links agents by what they say (`envs.dialogue.by_reply`).
+A mapping with a `kind` makes the links as the agents speak (`envs.dialogue.chosen`).
 
 Schedule (whose turn it is): `all` lets every agent speak in every round. A list names who speaks in
 the first round, the second and so on, and starts again when it ends. Each entry is a role or a list
@@ -27,7 +27,6 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from laconic.envs.checks import Word, check_agents, check_names, choice, whole
-from laconic.envs.dialogue.by_reply import ByReply
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -42,7 +41,9 @@ Shares = dict[str, tuple[int, ...]]
 Matrix = Sequence[Sequence[int]]
 Links = Mapping[str, Sequence[Word]]
 """Agents that each listener hears; listeners that are left out hear none."""
-Topology = Word | Links | Matrix | Sequence[Word | Links | Matrix] | ByReply | Mapping[str, Any]
+Topology = Word | Links | Matrix | Sequence[Word | Links | Matrix] | Mapping[str, Any]
+Hearing = Mapping[str, tuple[str, ...]]
+"""Agents that each listener hears."""
 Schedule = Word | Sequence[Word | Sequence[Word]]
 NAMED: dict[str, Callable[[int, int], Iterable[int]]] = {
     "complete": lambda i, n: range(n),
@@ -95,19 +96,17 @@ class Roster:
     """Agents whose messages are graded."""
     by_role: bool
     """True if the agents of one role answer, False if all agents do."""
-    hearing: tuple[Mapping[str, tuple[str, ...]], ...] = field(hash=False)
-    """Agents that each agent hears, by round; the cycle starts again when it ends. Where replies
-    make the links, all that an agent may come to hear."""
+    hearing: tuple[Hearing, ...] = field(hash=False)
+    """Agents that each agent hears, by round; the cycle starts again when it ends. Where links are
+    made in the episode, all that an agent may come to hear."""
     cycle: tuple[frozenset[str], ...]
     """Agents that speak in each round; the cycle starts again when it ends."""
-    by_reply: ByReply | None = None
-    """Settings of links that replies make; None for a fixed topology."""
 
     @classmethod
     def of(
         cls,
         team: Mapping[str, int],
-        topology: Topology,
+        topology: Any,
         schedule: Schedule,
         answer: str,
         rounds: int,
@@ -132,9 +131,9 @@ class Roster:
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
                 f" env.rounds; got rounds={rounds} and turns {turns}"
             )
-        by_reply = ByReply.of(topology)
-        hears = hearing_by_round("complete" if by_reply else topology, agents)
-        return cls(agents, answer, answering, by_role, hears, cycle, by_reply)
+        is_made = isinstance(topology, Mapping) and "kind" in topology
+        hears = hearing_by_round("complete" if is_made else topology, agents)
+        return cls(agents, answer, answering, by_role, hears, cycle)
 
     @property
     def joint(self) -> bool:
@@ -251,6 +250,15 @@ def hearing(topology: str | Links | Matrix, agents: Sequence[str]) -> dict[str, 
         listener: tuple(agents[j] for j in sorted(set(linked)) if 0 <= j < count and j != i)
         for i, (listener, linked) in enumerate(zip(agents, places, strict=True))
     }
+
+
+def listeners_of(hears: Hearing) -> dict[str, list[str]]:
+    """Return the listeners of each agent that any agent hears."""
+    listeners: dict[str, list[str]] = {}
+    for listener, speakers in hears.items():
+        for speaker in speakers:
+            listeners.setdefault(speaker, []).append(listener)
+    return listeners
 
 
 def _placed(links: Links, place_of: Mapping[str, int]) -> Iterator[list[int]]:

@@ -2,8 +2,8 @@
 
 Agents are `<role>_<number>`. In each round every agent in turn says a string or stays silent. The
 empty string is silence: it is published to no agent and costs nothing. A message over budget is cut
-at a token border. After the round each agent hears those that its topology links it to, or fewer
-or more of them by addresses (`envs.dialogue.addressing`).
+at a token border. After the round each agent hears those that its topology links it to, unless an
+option says otherwise (`envs.dialogue.chosen`).
 
 An agent may think before it speaks, at the beginning of its action (`envs.dialogue.messages`). A
 thought is counted, charged, and shown to no agent. An agent that thinks beyond the cap is silent.
@@ -25,6 +25,7 @@ from __future__ import annotations
 import string
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -36,14 +37,12 @@ from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key
-from laconic.envs.dialogue.addressing import Audience, Hearing
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
-from laconic.envs.dialogue.by_reply import ByReply
-from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.messages import BEGIN, Message, heard, print_round, show, split_thought
+from laconic.envs.dialogue.option import Option
 from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
-from laconic.envs.dialogue.roster import check_actions, hearing_by_round
+from laconic.envs.dialogue.roster import Hearing, check_actions, hearing_by_round, listeners_of
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import PromptedTask, Score, Style, Task
 
@@ -137,9 +136,9 @@ class TeamEnv(TextEnv, ABC):
 
     Args:
         tasks: the tasks that episodes are drawn from.
-        rules: agents, most rounds, caps, and addresses.
+        rules: agents, most rounds and caps.
+        options: options in the order in which they act.
         reward: this and the following settings are those of `DialogueEnv`.
-        channel: how often messages are lost on the way.
         tokens_left: caps that an agent sees.
         instructions: the form of the first observation.
         tokenize: cuts text into tokens.
@@ -151,10 +150,10 @@ class TeamEnv(TextEnv, ABC):
     plays_acts: ClassVar[bool] = False
     """True if an action may contain an act after the message (`_act`)."""
     hearing: Sequence[Hearing]
-    """Agents that each agent hears, by round; the cycle starts again when it ends. Where replies
-    make the links, all that an agent may come to hear."""
-    by_reply: ByReply | None
-    """Settings of links that replies make; None for a fixed topology."""
+    """Agents that each agent hears, by round; the cycle starts again when it ends. Where links
+    are made in the episode, all that an agent may come to hear."""
+    topology: Sequence[Hearing]
+    """The same in this episode, whose start may set its own."""
     task: Task
     """Task of the episode."""
 
@@ -163,8 +162,8 @@ class TeamEnv(TextEnv, ABC):
         tasks: Sequence[Task],
         rules: Rules,
         *,
+        options: Sequence[Option] = (),
         reward: Reward | None,
-        channel: Channel | None,
         tokens_left: Literal["all", "own"],
         instructions: Style | Mapping[str, str],
         tokenize: Tokenize,
@@ -174,13 +173,14 @@ class TeamEnv(TextEnv, ABC):
         """Check the settings and build the spaces."""
         self.tasks = by_key(tasks)
         self.rounds, self.budget = rules.rounds, rules.budget
-        self.addressing = rules.addressing
-        self._rules, self._roster = rules, rules.roster
+        self.options = tuple(options)
+        told = "".join(option.rule for option in options)
+        chosen = next((option.chosen for option in options if option.chosen), "")
+        self._rules, self._roster = replace(rules, options=told, chosen=chosen), rules.roster
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
         self._answers = frozenset(self.answering)
-        self.hearing, self.by_reply = self._roster.hearing, self._roster.by_reply
-        self.channel = channel or Channel()
+        self.hearing = self._roster.hearing
         self.instructions = instructions
         self._templates = templates(instructions)
         self._writer: Briefing | None = None
@@ -251,20 +251,12 @@ class TeamEnv(TextEnv, ABC):
         self.task = task
         self.agents, self.round, self.messages = list(self.possible_agents), 0, []
         self.ledger = Ledger(self.budget, self.possible_agents)
-        self._latest: dict[str, Message] = {}
+        self.latest: dict[str, Message] = {}
         self._account, self._paid = Account(self._reward), {}
-        self._audience = Audience(self.addressing)
-        self._replies: dict[str, str] = {}
-        self._cycle, self._by_reply = self.hearing, self.by_reply
+        self.topology = self.hearing
         if "topology" in options:
-            own = options["topology"]
-            self._cycle, self._by_reply = hearing_by_round(own, self.possible_agents), None
-        # Otherwise nothing depends on who hears a message.
-        priced_by_listener = self._reward.charge == "listeners" or self._reward.read_price > 0
-        self._has_audience = priced_by_listener or self.addressing != "none"
-        self._transmission: Transmission | None = None
-        if self.channel.lose or self.channel.probe:
-            self._transmission = Transmission(self.channel, self.agents, generator)
+            self.topology = hearing_by_round(options["topology"], self.possible_agents)
+        self._active = tuple(o for o in self.options if o.on and o.start(self, generator))
         self._begin(generator)
         self._talking = self._speakers()
         openings = self._openings()
@@ -301,14 +293,12 @@ class TeamEnv(TextEnv, ABC):
             return {}, {}, {}, {}, {}
         check_actions(actions, self._spaces)
         self._speak(actions)
-        self._links = self._hearing = self._linked()
-        if self._has_audience:
-            self._hearing = self._audience.gather(self._links, self._latest)
+        self.links = self.heard = self._linked()
+        for option in self._active:
+            self.heard = option.hear(self.heard)
         outcome = self._resolve()
         self._paid = outcome.pay
         over = bool(outcome.ended_by)
-        if self._has_audience and not over:
-            self._audience.count()
         self.ledger.start_round()
         self.round += 1
         self.agents = [] if over else self.agents
@@ -319,7 +309,7 @@ class TeamEnv(TextEnv, ABC):
         for agent, text in outcome.comments.items():
             infos[agent]["feedback"] = text
         if self.render_mode == "human":
-            print_round(tuple(self._latest.values()), outcome.score)
+            print_round(tuple(self.latest.values()), outcome.score)
         for info in infos.values() if over else ():
             info["ended_by"] = outcome.ended_by
         endings = dict.fromkeys(agents, over), dict.fromkeys(agents, False)
@@ -374,16 +364,17 @@ class TeamEnv(TextEnv, ABC):
         raise NotImplementedError
 
     def _linked(self) -> Hearing:
-        """Return whom the topology lets each agent hear now; deaf agents may be missing."""
-        if self._by_reply is not None:
-            spoken = {agent: each.text for agent, each in self._latest.items() if each.text}
-            self._replies |= spoken
-            return self._by_reply.hearing(self.possible_agents, self._replies, self.tokenize)
-        return self._cycle[self.round % len(self._cycle)]
+        """Return whom each agent is linked to now; deaf agents may be missing."""
+        linked = self.topology[self.round % len(self.topology)]
+        for option in self._active:
+            linked = option.link(linked)
+        return linked
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         messages = {}
-        self._silent = set[str]()
+        self.silent, self._free = set[str](), dict[str, int]()
+        for option in self._active:
+            actions = option.act(actions, self._free)
         for agent in self.ledger.serving_order(self.round):
             wish = well_formed(actions.get(agent, ""))
             room = self.ledger.left(agent)[0] if agent in self._talking else 0
@@ -404,12 +395,12 @@ class TeamEnv(TextEnv, ABC):
                 # The room for an act is room for words that no agent hears.
                 thought += self._think(agent, wish[len(text) :], thought)[0]
             if room and not text:
-                self._silent.add(agent)
+                self.silent.add(agent)
             self.ledger.charge(agent, tokens)
             whole = fits and text == wish
             messages[agent] = Message(agent, self.round, text, tokens, not whole, thought, act)
-        self._latest = {agent: messages[agent] for agent in self.agents}
-        self.messages += self._latest.values()
+        self.latest = {agent: messages[agent] for agent in self.agents}
+        self.messages += self.latest.values()
 
     def _think(self, agent: str, words: str, before: int = 0) -> tuple[int, bool]:
         """Book a thought; return how many of its tokens were booked, and whether all were."""
@@ -420,18 +411,15 @@ class TeamEnv(TextEnv, ABC):
 
         An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """
-        latest, hears = self._latest, self._hearing
-        if self._transmission is None:
-            texts = {
-                agent: heard([latest[speaker] for speaker in hears.get(agent, ())])
-                for agent in agents
-            }
-        else:
-            listeners = {agent: hears.get(agent, ()) for agent in agents}
-            texts = self._transmission.deliver(latest.values(), listeners, self._silent)
+        latest, hears = self.latest, self.heard
+        texts = {
+            agent: heard([latest[speaker] for speaker in hears.get(agent, ())]) for agent in agents
+        }
+        for option in self._active:
+            texts = option.deliver(texts)
         for agent, text in comments.items():
-            # Linked agents that were not addressed read the same as after silence.
-            news = texts[agent] if self._links.get(agent) or hears.get(agent) else ""
+            # Linked agents that hear no message read the same as after silence.
+            news = texts[agent] if self.links.get(agent) or hears.get(agent) else ""
             texts[agent] = "\n".join(filter(None, (news, text)))
         return texts
 
@@ -441,19 +429,32 @@ class TeamEnv(TextEnv, ABC):
         """Return the tokens of the round that each agent is charged for.
 
         Args:
-            free: tokens of messages that are free of charge, by agent; None for none.
+            free: tokens of messages that are free of charge, by agent; None for those of options.
             over: whether the episode ends with this round, so that no agent hears its messages.
         """
-        weight, free = self._reward.thought_weight, free or {}
-        copies = dict.fromkeys(self._latest, 1)
+        weight, free = self._reward.thought_weight, self._free if free is None else free
+        copies = dict.fromkeys(self.latest, 1)
         if self._account.reward.charge == "listeners" and not over:
-            heard_by = self._audience.listeners
-            copies |= {agent: max(1, len(each)) for agent, each in heard_by.items()}
+            copies |= {agent: len(each) for agent, each in listeners_of(self.heard).items()}
         return {
             agent: copies[agent] * max(0, message.tokens - free.get(agent, 0))
             + weight * message.thought
-            for agent, message in self._latest.items()
+            for agent, message in self.latest.items()
         }
+
+    def _tokens_heard(self, over: bool) -> dict[str, int] | None:
+        """Return the message tokens of the round that each agent hears, where these cost."""
+        if over or not self._account.reward.read_price:
+            return None
+        tokens = dict.fromkeys(self.latest, 0)
+        for agent, speakers in self.heard.items():
+            heard_by = (self.latest[speaker] for speaker in speakers)
+            tokens[agent] = sum(each.tokens for each in heard_by if not self.loses(each, agent))
+        return tokens
+
+    def loses(self, message: Message, listener: str) -> bool:
+        """Return whether a message is lost on its way to a listener."""
+        return any(option.loses(message, listener) for option in self._active)
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
@@ -469,13 +470,15 @@ class TeamEnv(TextEnv, ABC):
 
     def _infos(self, agents: Sequence[str], score: Score | None) -> Infos:
         """Return the infos of some agents; `score` is that of the work so far, if it was graded."""
-        infos, measures = {}, {}
+        infos: Infos = {}
+        measures: dict[str, float] = {}
         if score is not None:
-            lost = self._transmission.measures if self._transmission else {}
-            heard_by = self._audience.measures if self._has_audience else {}
-            measures = {**score.measures, **lost, **heard_by, **self._measures()}
+            measures = dict(score.measures)
+            for option in self._active:
+                measures |= option.measures()
+            measures |= self._measures()
         for agent in agents:
-            latest = self._latest.get(agent)
+            latest = self.latest.get(agent)
             info: dict[str, Any] = {
                 "task": self.task.key,
                 "round": self.round,
@@ -489,6 +492,8 @@ class TeamEnv(TextEnv, ABC):
                 "tokens_thought": self.ledger.thought[agent],
                 **(self._paid.get(agent) or Pay()).info,
             }
+            for option in self._active:
+                info |= option.info(agent)
             if score is not None:
                 verdict = {} if score.solved is None else {"solved": score.solved}
                 info |= {"score": score.value, **verdict, "answer": score.answer}

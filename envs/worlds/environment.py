@@ -25,18 +25,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from laconic.envs.checks import checked, choice, whole
-from laconic.envs.dialogue.addressing import Addressing, Hearing
 from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
-from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.channel import Transmission
+from laconic.envs.dialogue.chosen import TeamOptions, Topology, team_options
 from laconic.envs.dialogue.messages import padding
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.dialogue.reward import Outcome, Reward
-from laconic.envs.dialogue.roster import Roster, Topology
+from laconic.envs.dialogue.roster import Hearing, Roster
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Style, Task
@@ -66,15 +67,14 @@ class WorldEnv(TeamEnv):
         tasks: starting states that episodes are drawn from.
         team: number of agents of each role; None takes the world's own.
         topology: who hears whom where the world leaves it open (`envs.dialogue.roster`).
-        addressing: whether a message may name its listeners (`envs.dialogue.addressing`).
         budget: caps on what may be said.
         reward: the price of a token; `exempt_answer` has no effect here.
-        channel: how often messages are lost (`envs.dialogue.channel`).
         tokens_left: caps that an agent observes, `all` or its `own` (`envs.dialogue.team`).
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
             were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
         tokenize: cuts text into tokens; a policy brings its own.
         render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+        **options: settings of `envs.dialogue.chosen.TeamOptions`.
 
     Raises:
         SettingError: a setting is outside its range or contradicts another; two tasks share a key;
@@ -94,14 +94,13 @@ class WorldEnv(TeamEnv):
         *,
         team: Mapping[str, int] | None = None,
         topology: Topology = "complete",
-        addressing: Addressing = "none",
         budget: Budget | None = None,
         reward: Reward | None = None,
-        channel: Channel | None = None,
         tokens_left: Literal["all", "own"] = "all",
         instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
         render_mode: Literal["human", "ansi"] | None = None,
+        **options: Annotated[Any, TeamOptions],
     ) -> None:
         """Check the settings and build the spaces."""
         self.world = world
@@ -114,10 +113,11 @@ class WorldEnv(TeamEnv):
         budget, reward = budget or Budget(), reward or Reward()
         for key in ("multiply_by", "measure"):
             choice(f"env.reward.{key} of a world", getattr(reward, key), (None,))
-        if world.only_phrases and addressing != "none":
+        chosen = TeamOptions(**options)
+        if world.only_phrases and chosen.addressing != "none":
             raise SettingError(
                 f"an address stands before a message, and env={world.name} hears whole phrases"
-                f" alone: expected env.addressing=none, got {addressing}"
+                f" alone: expected env.addressing=none, got {chosen.addressing}"
             )
         self._phrases = frozenset(world.phrases) if world.only_phrases else None
         self._hears_all = topology == "complete"
@@ -131,13 +131,12 @@ class WorldEnv(TeamEnv):
                 budget,
                 priced=reward.price > 0,
                 counts=world.aim,
-                addressing=addressing,
                 per_listener=reward.charge == "listeners",
                 reading_priced=reward.read_price > 0,
                 rounds_priced=reward.round_price > 0,
             ),
+            options=team_options(chosen, topology, roster, reward),
             reward=reward,
-            channel=channel,
             tokens_left=tokens_left,
             instructions=instructions,
             tokenize=tokenize,
@@ -166,7 +165,8 @@ class WorldEnv(TeamEnv):
         """
         reward, phrases = self._reward, self.world.phrases
         usual = reward.charge == "own" and reward.when == "always" and not reward.read_price
-        heard = self._hears_all and not self.channel.lose
+        channel = option_of(self, Transmission)
+        heard = self._hears_all and not (channel and channel.settings.lose)
         if not usual or not heard or not phrases:
             return None
         tokens = min(len(self.tokenize(phrase)) for phrase in phrases)
@@ -259,7 +259,7 @@ class WorldEnv(TeamEnv):
         return phrase, before + after
 
     def _resolve(self) -> Outcome:
-        messages = {agent: message.text for agent, message in self._latest.items()}
+        messages = {agent: message.text for agent, message in self.latest.items()}
         state, gains = self.world.apply(self._state, self._acts, messages, self._chance)
         self._acts = {}
         self._enter(state)
@@ -267,11 +267,8 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and bool(score.solved)
-        tokens_heard = None
-        if self._account.reward.read_price and not over:
-            tokens_heard = self._audience.tokens_heard(self._latest, self._transmission)
         pay = self._account.settle(
-            earned, self._charged(over=over), tokens_heard=tokens_heard, due=solved
+            earned, self._charged(over=over), tokens_heard=self._tokens_heard(over), due=solved
         )
         observed = {agent: self.world.observe(state, agent) for agent in self.agents}
         return Outcome(pay, score, "rules" if over else "", observed)
@@ -283,7 +280,7 @@ class WorldEnv(TeamEnv):
         return {agent: speakers for agent, speakers in linked.items() if agent not in deaf}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
-        latest = self._latest.get(agent)
+        latest = self.latest.get(agent)
         return {
             "share": (),
             "informed": None,

@@ -185,7 +185,8 @@ def _declared(module: _Module, node: _Definition) -> tuple[dict[str, Setting], b
 
 def _own_and_inherited(module: _Module, node: _Definition) -> tuple[dict[str, Setting], bool]:
     if isinstance(node, ast.FunctionDef):
-        return _parameters(module, node), node.args.kwarg is None
+        options, complete = _options(module, node)
+        return _parameters(module, node) | options, complete
     constructor = next(
         (
             each
@@ -198,8 +199,9 @@ def _own_and_inherited(module: _Module, node: _Definition) -> tuple[dict[str, Se
     # Those of the standard library, such as `ABC`, take nothing.
     bases = [module.find(base) for base in node.bases if not module.is_standard(base)]
     if constructor is not None:
-        own = _parameters(module, constructor, ast.get_docstring(node))
-        if constructor.args.kwarg is None:
+        options, complete = _options(module, constructor)
+        own = _parameters(module, constructor, ast.get_docstring(node)) | options
+        if complete:
             return own, True
         further, complete = _of_bases(bases)
         return further | own, complete and bool(bases)
@@ -237,6 +239,14 @@ def _parameters(
         if each.arg not in ("self", "cls"):
             settings[each.arg] = Setting(kind, default, texts.get(each.arg, ""))
     return settings
+
+
+def _options(module: _Module, function: ast.FunctionDef) -> tuple[dict[str, Setting], bool]:
+    """Return the fields of the record that marks `**options`, and whether it takes no others."""
+    last = function.args.kwarg
+    marks = getattr(module.kind(last.annotation), "__metadata__", ()) if last else ()
+    records = [_settings(mark.path)[0] for mark in marks if isinstance(mark, Named)]
+    return (records[0], True) if records else ({}, last is None)
 
 
 def _entries(docstring: str | None) -> dict[str, str]:

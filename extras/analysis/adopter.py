@@ -16,6 +16,8 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import Share, check_fields
 from laconic.envs.dialogue.budget import Tokenize, split_words
+from laconic.envs.dialogue.faults import Faults
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.scripted import ScriptedPolicy
@@ -50,7 +52,8 @@ class AdopterTeam:
         Raises:
             SettingError: no agent of the environment makes a false claim.
         """
-        kind = getattr(getattr(environment, "fault", None), "kind", None)
+        faults = option_of(environment, Faults)
+        kind = faults and faults.settings.kind
         if kind != "false_claim":
             raise SettingError(
                 "agent=adopter spreads a false claim; set env.fault.kind=false_claim, or choose"

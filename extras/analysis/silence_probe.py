@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laconic.envs.checks import check_fields
-from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.channel import Transmission
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.errors import SettingError
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
 from laconic.experiments.session.setup import Environments
@@ -72,18 +73,22 @@ def silence_reliance(
     Raises:
         SettingError: the environment has no channel, or does not report which tasks are solved.
     """
-    channel = getattr(environments[0], "channel", None)
-    if not isinstance(channel, Channel) or any(episode.solved is None for episode in episodes):
+    before = [option_of(environment, Transmission) for environment in environments]
+    if None in before or any(episode.solved is None for episode in episodes):
         raise SettingError(
-            "evaluation.probe_silence=true needs an environment with `channel`, an envs.Channel,"
-            " that reports `solved` (any of envs.make but commons and matrix); got"
+            "evaluation.probe_silence=true needs an environment with `env.channel` that reports"
+            " `solved` (any of envs.make but commons and matrix); got"
             f" {type(environments[0]).__name__}"
         )
-    _set(environments, replace(channel, mark=True, probe=True))
+    channels = [option for option in before if option is not None]
+    settings = [channel.settings for channel in channels]
+    for channel in channels:
+        channel.set(replace(channel.settings, mark=True, probe=True))
     try:
         probed = play(environments, policies, starts, seed=seed, greedy=greedy)
     finally:
-        _set(environments, channel)
+        for channel, own in zip(channels, settings, strict=True):
+            channel.set(own)
     drops = [
         float(bool(plain.solved)) - float(bool(probe.solved))
         for plain, probe in zip(episodes, probed, strict=True)
@@ -91,8 +96,3 @@ def silence_reliance(
     samples = resample(RESAMPLES, len(drops), np.random.default_rng(0)) @ drops / len(drops)
     low, high = np.percentile(samples, (2.5, 97.5))
     return Interval(float(np.mean(drops)), float(low), float(high), len(drops))
-
-
-def _set(environments: Environments, channel: Channel) -> None:
-    for environment in environments:
-        environment.channel = channel  # type: ignore[attr-defined]

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.dialogue.faults import HUB, LEAF, Faulty
+from laconic.envs.dialogue.faults import HUB, LEAF, Faults, Faulty
 from laconic.envs.dialogue.messages import Message, heard
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.task import Benchmark, Falsehood, Task
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
@@ -342,10 +343,11 @@ def faults(environment: DialogueEnv, starts: Sequence[Start]) -> list[Faulty | N
 
     The environment is reset.
     """
-    faulty_agents = []
+    faulty_agents: list[Faulty | None] = []
     for start in starts:
         environment.reset(seed=start.seed, options={"task": start.task})
-        faulty_agents.append(environment.faulty)
+        option = option_of(environment, Faults)
+        faulty_agents.append(option.faulty if option else None)
     return faulty_agents
 
 
@@ -380,7 +382,8 @@ class Spread:
         episodes, starts = evaluation.episodes, evaluation.starts[: len(evaluation.episodes)]
         if not isinstance(env, DialogueEnv) or not episodes:
             return Findings()
-        if env.fault.kind not in ("false_fact", "false_claim"):
+        option = option_of(env, Faults)
+        if option is None or option.settings.kind not in ("false_fact", "false_claim"):
             return Findings()
         pairs = [
             (episode, faulty.falsehood)
@@ -400,7 +403,7 @@ class Spread:
         coverage = [line.final for line in lines]
         repeaters = [line.first_repeater for line in lines]
         evaluation.processes.main(
-            lambda: _save(evaluation.folder.path, env.fault.place, coverage, repeaters)
+            lambda: _save(evaluation.folder.path, option.settings.place, coverage, repeaters)
         )
         return Findings(figures=result)
 

@@ -25,8 +25,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laconic.envs.dialogue.addressing import Addressing, Hearing, hearing_by_address
-from laconic.envs.dialogue.roster import hearing_by_round, role_of
+from laconic.envs.dialogue.addressing import Addressing, hearing_by_address
+from laconic.envs.dialogue.roster import Hearing, hearing_by_round, role_of
 from laconic.envs.errors import SettingError
 from laconic.extras.interop.chat import RecordedEpisode
 from laconic.learners.advantages.credit import team_parts

@@ -29,7 +29,9 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import Word
+from laconic.envs.dialogue.addressing import Audience
 from laconic.envs.dialogue.budget import Tokenize, split_words
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task, knows_enough, named_tasks, relevant_statements
@@ -187,7 +189,8 @@ def address_facts(
         environment: environment that it plays in.
         share: fraction of the messages with an address, 0 to 1.
     """
-    if getattr(environment, "addressing", "none") != "names":
+    audience = option_of(environment, Audience)
+    if audience is None or audience.settings != "names":
         return script
     answering: Sequence[str] = environment.answering  # type: ignore[attr-defined]
     address = f"@{', '.join(dict.fromkeys(map(role_of, answering)))}: "

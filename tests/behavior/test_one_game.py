@@ -17,10 +17,10 @@ from laconic.envs.library.signal.benchmark import Signal
 from laconic.experiments.command_line.targets import settle
 
 RULES = (
-    *("reward", "budget", "channel", "possible_agents", "rounds", "answering", "instructions"),
-    *("hearing", "by_reply", "addressing", "metadata", "tasks"),
+    *("reward", "budget", "possible_agents", "rounds", "answering", "instructions"),
+    *("hearing", "metadata", "tasks"),
     # Of dialogues, and of worlds.
-    *("information", "holders", "joint", "fault", "stop_at", "agree_at", "world"),
+    *("information", "holders", "joint", "stop_at", "agree_at", "world"),
 )
 
 
@@ -52,9 +52,14 @@ OWN: dict[str, Any] = {"hues": Hues(), "dear": Dear(), "pond": Pond}
 def rules(env: ParallelEnv[str, Any, str]) -> dict[str, Any]:
     """Return all that decides about a game."""
     found = {key: getattr(env, key) for key in RULES if hasattr(env, key)}
-    schedule = env._roster.cycle
+    schedule, options = env._roster.cycle, [option.settings for option in env.options]
     first = env.reset(seed=5)
-    return {**found, "schedule": schedule, "first": [str(part) for part in first]}
+    return {
+        **found,
+        "schedule": schedule,
+        "options": options,
+        "first": [str(part) for part in first],
+    }
 
 
 @pytest.fixture

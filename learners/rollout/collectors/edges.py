@@ -29,6 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.envs.checks import Count, NotNegative, Positive, check_fields
+from laconic.envs.dialogue.by_reply import LinksByReply
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import team_parts
@@ -253,7 +255,7 @@ def edges_of(environment: Any) -> tuple[Edge, ...]:
             no edge in these rounds.
     """
     team = getattr(environment, "unwrapped", environment)
-    if not isinstance(team, TeamEnv) or team.by_reply is not None:
+    if not isinstance(team, TeamEnv) or option_of(team, LinksByReply):
         received = "links made by replies" if isinstance(team, TeamEnv) else type(team).__name__
         raise SettingError(
             "learner/topology=edges learns which links of env.topology to keep, and needs an"

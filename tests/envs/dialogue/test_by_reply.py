@@ -13,9 +13,9 @@ import pytest
 
 from laconic import envs
 from laconic.envs.contract import check_env
-from laconic.envs.dialogue.briefing import LINKED_BY_REPLY
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.dialogue.by_reply import (
+    RULE,
     ByReply,
     contributions,
     nearest,
@@ -215,7 +215,7 @@ def test_one_answering_role_answers_as_ever():
 
 def test_agents_read_who_hears_whom_and_whose_answer_counts():
     opening = made(instructions="full").reset(seed=0)[0]["solver_0"]["text"]
-    assert LINKED_BY_REPLY in opening
+    assert RULE in opening
     names = "solver_0, solver_1, solver_2, solver_3"
     assert f"The answer of the team is the one most like what all of {names} say." in opening
 

@@ -143,8 +143,19 @@ def test_an_answer_is_never_lost():
 HEARS = {"a_0": ("b_0", "c_0"), "b_0": ("c_0",), "c_0": ()}
 
 
-def transmission(**settings: Any) -> Transmission:
-    return Transmission(Channel(**settings), list(HEARS), np.random.default_rng(0))
+class Talk:
+    """A channel between agents of no environment."""
+
+    possible_agents = list(HEARS)
+
+    def __init__(self, **settings: Any) -> None:
+        self.channel = Transmission(Channel(**settings))
+        self.channel.start(self, np.random.default_rng(0))  # type: ignore[arg-type]
+
+    def deliver(self, messages: list[Message], hears: Any, silent: Any) -> dict[str, str]:
+        self.latest = {message.agent: message for message in messages}
+        self.heard, self.silent = hears, silent
+        return self.channel.deliver(dict.fromkeys(hears, ""))
 
 
 def said(**words: str) -> list[Message]:
@@ -153,14 +164,14 @@ def said(**words: str) -> list[Message]:
 
 def test_a_loss_is_marked_or_reads_as_silence():
     messages = said(a="", b="yes", c="no")
-    marked = transmission(lose=1.0, mark=True).deliver(messages, HEARS, ())
+    marked = Talk(lose=1.0, mark=True).deliver(messages, HEARS, ())
     assert marked["a_0"] == "b_0 could not be heard.\nc_0 could not be heard."
     assert marked["c_0"] == SILENT_ROUND
-    assert set(transmission(lose=1.0).deliver(messages, HEARS, ()).values()) == {SILENT_ROUND}
+    assert set(Talk(lose=1.0).deliver(messages, HEARS, ()).values()) == {SILENT_ROUND}
 
 
 def test_the_probe_marks_silence_that_was_chosen_and_no_other():
-    result = transmission(mark=True, probe=True).deliver(said(b="", c=""), HEARS, {"b_0"})
+    result = Talk(mark=True, probe=True).deliver(said(b="", c=""), HEARS, {"b_0"})
     assert result["a_0"] == "b_0 could not be heard." and result["b_0"] == SILENT_ROUND
 
 
@@ -168,10 +179,10 @@ def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
     both = {"a_0": ("c_0",), "b_0": ("c_0",), "c_0": ()}
 
     def alike(per: str) -> float:
-        sent = transmission(lose=0.5, per=per)
+        sent = Talk(lose=0.5, per=per)
         rounds = [[Message("c_0", number, "x", 1)] for number in range(400)]
         read = [sent.deliver(text, both, ()) for text in rounds]
-        assert sent.measures["lost_rate"] == pytest.approx(0.5, abs=0.1)
+        assert sent.channel.measures()["lost_rate"] == pytest.approx(0.5, abs=0.1)
         return sum(pair["a_0"] == pair["b_0"] for pair in read) / 400
 
     assert alike("message") == 1.0
@@ -185,7 +196,7 @@ def test_losses_are_those_of_an_array_over_rounds_speakers_and_listeners(per):
     stream = np.random.default_rng(0).spawn(1)[0]
     draws = stream.random((rounds, len(agents), len(agents) if per == "listener" else 1))
     expected = np.broadcast_to(draws < 0.4, (rounds, len(agents), len(agents)))
-    sent = transmission(lose=0.4, per=per)
+    sent = Talk(lose=0.4, per=per).channel
     for number in [*range(rounds), *reversed(range(rounds))]:
         lost = [
             [sent.loses(Message(speaker, number, "x", 1), listener) for listener in agents]

@@ -21,7 +21,6 @@ class Chat(TeamEnv):
         roster = Roster.of({"a": 1, "b": 1}, "complete", "all", "majority", 3)
         defaults = {
             "reward": None,
-            "channel": None,
             "tokens_left": "all",
             "instructions": "brief",
             "tokenize": list,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
+from laconic.envs.dialogue.channel import Transmission
+from laconic.envs.dialogue.option import option_of
 from laconic.envs.errors import SettingError
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
 from laconic.extras.analysis.silence_probe import SilenceProbe, silence_reliance
@@ -41,9 +43,9 @@ def reliance(codes: bool, channel=None):
     policies = dict.fromkeys(environments[0].possible_agents, Team(environments[0].tasks, codes))
     starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
     episodes = play(environments, policies, starts, seed=0)
-    before = environments[0].channel
+    before = option_of(environments[0], Transmission).settings
     interval = silence_reliance(environments, policies, starts, episodes, seed=0, greedy=True)
-    assert {env.channel for env in environments} == {before}
+    assert {option_of(env, Transmission).settings for env in environments} == {before}
     red = sum(task.answer == "red" for task in environments[0].tasks.values())
     return interval, red / 60
 
@@ -60,7 +62,7 @@ def test_a_team_that_codes_by_silence_loses_that_information():
 
 
 def test_an_environment_without_a_channel_is_refused():
-    with pytest.raises(SettingError, match="needs an environment with `channel`"):
+    with pytest.raises(SettingError, match="needs an environment with `env.channel`"):
         silence_reliance([object()], {}, [], [], seed=0, greedy=True)  # type: ignore[list-item]
 
 
