@@ -30,10 +30,8 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy
 from laconic.learners.prices.schedule import PassRate, Price
-from laconic.learners.rollout.collectors.base import PlaysGroups
-from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
+from laconic.learners.rollout.collectors.base import PlaysGroups, Wraps
 from laconic.learners.rollout.collectors.counterfactual import collector_for
-from laconic.learners.rollout.collectors.edges import Edges
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, High, Kind, Low
 from laconic.learners.training.objective import Objective, mean_over_steps
@@ -69,7 +67,7 @@ class PolicyLearner(Learner):
         objective: Objective | Loss | None = None,
         price: Price | None = None,
         collect: PlaysGroups = collect,
-        topology: Edges | None = None,
+        topology: Wraps | None = None,
         warmup_updates: Whole = 0,
         decay_updates: Whole | None = None,
         decay: Literal["linear", "cosine"] = "linear",
@@ -111,14 +109,9 @@ class PolicyLearner(Learner):
             processes: processes that learn together; each receives the groups of all.
         """
         self.price = price or PassRate()
-        self.collector = collector_for(collect, credit, unit)
-        if isinstance(self.collector, Contrast):
-            has_contrast = getattr(self, "has_contrast", None)
-            self.collector.bind(has_contrast, processes.rank, processes.count)
-            check_steering(self.price)
-        self._edges = topology
-        if topology is not None:
-            self.collector = topology.around(self.collector)
+        collector = collector_for(collect, credit, unit)
+        self.collector = collector if topology is None else topology.around(collector)
+        self.collector.bind(self, processes.rank, processes.count)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0
@@ -135,8 +128,9 @@ class PolicyLearner(Learner):
             Correction(correction, correction_low, correction_high),
             decay,
         )
-        # With frozen policies the edges may learn alone.
-        trained = policies if topology is None or any(map(is_trained, policies.values())) else {}
+        # With frozen policies the collector may learn alone.
+        alone = self.collector.learns and not any(map(is_trained, policies.values()))
+        trained = {} if alone else policies
         self._trainers = trainers_of(trained, optimizer, self._settings, processes)
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
@@ -145,7 +139,7 @@ class PolicyLearner(Learner):
         Returns:
             Metrics of the objective and the gradient norm before clipping, averaged over steps
             (ratios also with their extremes); counts of sequences and of steps taken and skipped;
-            counts of the collector and of learned edges. Several policies are averaged together,
+            counts of the collector and what it learns. Several policies are averaged together,
             and each has a `grad_norm/<agents>` too. Without sequences, the counts of steps alone.
         """
         steps, learned = self._learn(groups)
@@ -157,9 +151,9 @@ class PolicyLearner(Learner):
                 by_agents = len(self._trainers) > 1 and "grad_norm" in row
                 rows.append({**row, name: row["grad_norm"]} if by_agents else row)
         counted = self._processes.total(self.collector.metrics)
-        edges = {} if self._edges is None else self._edges.update(groups)
+        own = self.collector.learn(groups) if self.collector.learns else {}
         taken = mean_over_steps(rows) if self._trainers else {}
-        return {**taken, **learned, **counted, **edges}
+        return {**taken, **learned, **counted, **own}
 
     @abstractmethod
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
@@ -191,8 +185,13 @@ class PolicyLearner(Learner):
         return self._settings.split(sequences, self._updates)
 
     def _parts(self) -> dict[str, Resumable]:
-        edges: dict[str, Resumable] = {} if self._edges is None else {"topology": self._edges}
-        return {"price": self.price, "collect": self.collector, **edges, **self._memory()}
+        collector = self.collector
+        return {
+            "price": self.price,
+            "collect": collector,
+            **collector.parts(),
+            **self._memory(),
+        }
 
 
 class GroupLearner(PolicyLearner):

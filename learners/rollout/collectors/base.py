@@ -43,6 +43,10 @@ class Collector(Protocol):
     teacher does whom they imitate."""
     graph: Graph = ()
     """Graph under which evaluations are played; empty for the topology of the environment."""
+    own_starts: bool = False
+    """True if it also plays starts that it is not given."""
+    learns: bool = False
+    """True if it learns from the groups of an update itself, so that no policy needs weights."""
 
     def __call__(
         self,
@@ -80,6 +84,24 @@ class Collector(Protocol):
         """Return the number of episodes in a group, given `train.group_size`."""
         return group_size
 
+    def bind(self, learner: Any, rank: int, count: int) -> None:
+        """Connect the collector with its learner, before anything is played.
+
+        Args:
+            learner: the learner, with its price.
+            rank: index of this process.
+            count: number of processes, each with a collector of its own.
+        """
+        return None
+
+    def learn(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Learn from the groups of an update, if the collector `learns`; return metrics."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """Return further parts with a state, by their name in a checkpoint."""
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         """Return the state that a resumed run needs; empty if nothing is kept between steps."""
         return {}
@@ -87,6 +109,14 @@ class Collector(Protocol):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state that `state_dict` returned."""
         return None
+
+
+class Wraps(Protocol):
+    """Part of a learner that changes what its collector plays (`learner.topology`)."""
+
+    def around(self, collector: Collector) -> Collector:
+        """Return a collector that plays by another one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

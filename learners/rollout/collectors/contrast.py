@@ -32,6 +32,8 @@ class Contrast(Collector):
     (`extra_groups`) and the replaced ones (`refilled_groups`).
     """
 
+    own_starts = True
+
     @checked("learner.collect")
     def __init__(self, extra: Count = 16) -> None:
         """Take the largest number of further groups of an update (`SettingError` if below 1)."""
@@ -40,26 +42,26 @@ class Contrast(Collector):
         self._has_contrast: Callable[[Group], bool] | None = None
         self._rank, self._count = 0, 1
 
-    def bind(
-        self, has_contrast: Callable[[Group], bool] | None, rank: int = 0, count: int = 1
-    ) -> None:
-        """Connect the collector with its learner.
+    @property
+    def kind(self) -> str:
+        """Name of the setting, for messages."""
+        return "learner/collect=contrast"
 
-        Args:
-            has_contrast: returns whether the learner would learn from a group; None if it compares
-                none.
-            rank: index of this process.
-            count: number of processes, which share the further groups.
+    def bind(self, learner: Any, rank: int = 0, count: int = 1) -> None:
+        """Connect the collector with its learner; processes share the further groups.
 
         Raises:
-            SettingError: the learner compares no groups.
+            SettingError: the learner compares no groups (it has no `has_contrast`), or its price
+                steers a figure of all episodes.
         """
+        has_contrast = getattr(learner, "has_contrast", None)
         if has_contrast is None:
             raise SettingError(
                 "learner/collect=contrast replaces groups in which a learner has nothing to"
                 " compare, and this learner compares no groups; choose one that does"
                 " (learner=gspo), or learner/collect=null"
             )
+        check_steering(learner.price)
         self._has_contrast, self._rank, self._count = has_contrast, rank, count
 
     def gather(

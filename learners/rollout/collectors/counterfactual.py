@@ -44,7 +44,6 @@ from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Group, Parts
 from laconic.learners.interfaces import Policy, Reply
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups, as_collector
-from laconic.learners.rollout.collectors.contrast import Contrast
 from laconic.learners.rollout.play import collect, play, replies_of
 from laconic.learners.rollout.runner import Start
 
@@ -197,10 +196,10 @@ def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
                 f" got learner.{name}={setting}"
             )
     if credit in MEASURES and collector.credit != credit:
-        if isinstance(collector, Contrast):
+        if collector.own_starts:
             raise SettingError(
                 f"learner.credit={credit} replays episodes from the starts of their update, and"
-                " learner/collect=contrast plays other ones; choose learner.credit=own or team, or"
+                f" {collector.kind} plays other ones; choose learner.credit=own or team, or"
                 " learner/collect=null"
             )
         return MEASURES[credit](collector)

@@ -36,7 +36,6 @@ from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Graph, Group
 from laconic.learners.rollout.collectors.base import Collector, Players
-from laconic.learners.rollout.collectors.contrast import Contrast
 from laconic.learners.rollout.runner import Start
 
 
@@ -93,10 +92,10 @@ class Edges:
         Raises:
             SettingError: the other collector plays further starts of its own.
         """
-        if isinstance(collector, Contrast):
+        if collector.own_starts:
             raise SettingError(
                 "learner/topology=edges plays each group under a graph of its own, and"
-                " learner/collect=contrast plays further groups; choose learner/collect=null, or"
+                f" {collector.kind} plays further groups; choose learner/collect=null, or"
                 " learner/topology=null"
             )
         return UnderGraphs(self, collector)
@@ -204,16 +203,27 @@ class Edges:
 class UnderGraphs(Collector):
     """Plays groups by another collector, each under a graph that is drawn from learned edges."""
 
+    learns = True
+
     def __init__(self, edges: Edges, inner: Collector) -> None:
         """Take over the attributes of the other collector."""
         self.edges, self.inner = edges, inner
-        for name in ("credit", "unit", "speaker", "members", "state_dict", "load_state_dict"):
+        kept = ("credit", "unit", "speaker", "members", "state_dict", "load_state_dict", "bind")
+        for name in kept:
             setattr(self, name, getattr(inner, name))
 
     @property
     def kind(self) -> str:
         """Name of the setting, for messages."""
         return "learner/topology=edges"
+
+    def learn(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Move the edges; return their metrics."""
+        return self.edges.update(groups)
+
+    def parts(self) -> dict[str, Any]:
+        """Return the edges, whose state is that of the learner's setting."""
+        return {"topology": self.edges}
 
     @property
     def metrics(self) -> Mapping[str, float]:  # type: ignore[override]

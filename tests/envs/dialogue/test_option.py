@@ -21,17 +21,21 @@ PLAIN = {"free": True, "tasks": 4, "information": "split", "topology": "complete
 NAMES = {
     *("channel", "transmission", "fault", "faults", "faulty", "address", "addresses", "addressing"),
     *("audience", "by_reply", "mute", "parrot"),
+    *("edge", "edges", "gate", "gates", "hindsight", "sdpo", "rlccf", "at_grpo", "population"),
 }
-"""Words of the options that there are."""
+"""Words of the options that there are, and of rare methods."""
 
 
-@pytest.mark.parametrize("file", ["team.py", "environment.py", "option.py", "briefing.py"])
-def test_an_environment_names_no_option(file):
-    text = (ROOT / "envs" / "dialogue" / file).read_text("utf-8")
-    # `TheWord`, `the_word` and `theword` are one word, and so are its parts.
-    split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
-    words = {*re.findall(r"[a-z_]+", split), *re.findall(r"[a-z]+", split)}
-    assert "option" in words and words & NAMES == set()
+FILES = [f"envs/dialogue/{name}.py" for name in ("team", "environment", "option", "briefing")]
+FILES += ["learners/algorithms/group.py", "learners/rollout/collectors/base.py"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_neither_environments_nor_learners_name_an_option(file):
+    # `TheWord` and `the_word` are one word, and so are their parts.
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", (ROOT / file).read_text("utf-8")).lower()
+    words = {*re.findall(r"[a-z_]+", text), *re.findall(r"[a-z]+", text)}
+    assert words & {"option", "collector"} and words & NAMES == set()
 
 
 class Doubt(Option):

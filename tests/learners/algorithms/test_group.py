@@ -24,7 +24,7 @@ from laconic.learners.advantages.role_average import RoleAverage
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.rollout.collectors.base import Extra
+from laconic.learners.rollout.collectors.base import Extra, Independent, Wraps
 from laconic.learners.rollout.collectors.edges import Edge, Edges
 from laconic.learners.training.objective import Objective
 
@@ -117,6 +117,29 @@ def test_edges_learn_beside_weights_and_alone(policy, speakers, group):
     resumed = GroupLearner(speakers, SGD, topology=again)
     resumed.load_state_dict(alone.state_dict())
     assert again.updates_taken == 1 and again.logits == edges.logits
+
+
+class Counted(Independent):
+    """A collector that learns how many groups there were."""
+
+    learns = True
+
+    def bind(self, learner, rank, count):
+        self.bound = (learner.price, rank, count)
+
+    def learn(self, groups):
+        return {"counted": float(len(groups))}
+
+
+class Counting(Wraps):
+    def around(self, collector):
+        return Counted(collector)
+
+
+def test_a_collector_of_ones_own_knows_its_learner_and_learns_beside_it(speakers, group):
+    trained = learner(speakers, ADAMW, topology=Counting())
+    assert trained.collector.bound == (trained.price, 0, 1)
+    assert trained.update([group])["counted"] == 1.0
 
 
 def test_with_the_unit_reply_every_reply_is_a_sequence(policy, speakers, group):

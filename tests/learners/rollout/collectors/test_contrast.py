@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Reply, Request
-from laconic.learners.prices.schedule import Fixed, PassRate
+from laconic.learners.prices.schedule import Fixed, PassRate, Price
 from laconic.learners.prices.steering import TargetTokens
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
@@ -60,12 +60,20 @@ def has_contrast(group: Group) -> bool:
     return len({episode.returns["a_0"] for episode in group.episodes}) > 1
 
 
+class Comparing:
+    """A learner that compares groups, and charges `price`."""
+
+    def __init__(self, price: Price | None = None) -> None:
+        self.price = price or Fixed()
+        self.has_contrast = has_contrast
+
+
 def play(
     tasks: str, starts: str, extra: int, rank: int = 0, count: int = 1
 ) -> tuple[list[str], Contrast, set[str]]:
     """Return the tasks of the groups, the collector and all tasks that were played."""
     games, collector = [Game(*tasks.split()), Game(), Game(), Game()], Contrast(extra)
-    collector.bind(has_contrast, rank, count)
+    collector.bind(Comparing(), rank, count)
     # Two episodes of a group are asked together, so one says yes and the other no.
     players = Players(games, {"a_0": Alternating()})
     groups = collector(*players, [Start(1, key) for key in starts.split()], 2, seed=3)
@@ -74,7 +82,7 @@ def play(
 
 def test_further_groups_are_charged_like_the_others() -> None:
     games, collector = [Game("easy_0", "mixed_0"), Game()], Contrast(1)
-    collector.bind(has_contrast)
+    collector.bind(Comparing())
     players = Players(games, {"a_0": Alternating()})
     (group,) = collector(*players, [Start(1, "easy_0", price_share=0.3)], 2, seed=3)
     assert group.task == "mixed_0"
@@ -116,7 +124,7 @@ def test_without_further_tasks_it_ends() -> None:
 
 def test_with_contrast_everywhere_nothing_else_is_played() -> None:
     collector = Contrast(4)
-    collector.bind(has_contrast)
+    collector.bind(Comparing())
     players = Players([Game("mixed_0", "mixed_1"), Game()], {"a_0": Alternating()})
     starts = [Start(1, "mixed_0")]
     groups = collector(*players, starts, 2, seed=3)
@@ -156,7 +164,9 @@ def test_replays_and_steered_prices_do_not_go_with_it() -> None:
     with pytest.raises(SettingError, match="learner.credit=silence replays episodes"):
         collector_for(Contrast(), "silence", "episode")
     assert isinstance(collector_for(Contrast(), "own", "episode"), Contrast)
-    check_steering(Fixed())
-    check_steering(PassRate())
+    Contrast().bind(Comparing(Fixed()))
+    Contrast().bind(Comparing(PassRate()))
+    with pytest.raises(SettingError, match="TargetTokens"):
+        Contrast().bind(Comparing(TargetTokens()))
     with pytest.raises(SettingError, match="TargetTokens"):
         check_steering(TargetTokens())
