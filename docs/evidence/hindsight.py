@@ -30,12 +30,12 @@ from rows import HERE
 from laconic import envs
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.task import Task
+from laconic.extras.methods.sdpo import BLOCK, HindsightLearner
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import Teacher
 from laconic.learners.agents.tiny import TinyTeam
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.algorithms.imitation import Imitated
-from laconic.learners.algorithms.sdpo import BLOCK, HindsightLearner
 from laconic.learners.interfaces import Request
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.collectors.demonstrations import Taught

@@ -13,6 +13,7 @@ GONE = {
 _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
     "laconic.learners.agents.api": "laconic.extras.api",
+    "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
 }
 """Dotted name of an earlier version, or its beginning -> the present one."""
 

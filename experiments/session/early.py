@@ -121,7 +121,7 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
             that learn from their vote share weights or do not answer alone.
     """
     node = cfg.learner
-    if not _target(node).startswith("laconic.learners.algorithms."):
+    if not _target(node) or is_foreign(_target(node)):
         return
     parts = {key: instantiate(node[key]) for key in node if _target(node[key]).startswith(PARTS)}
     with suppress(KeyError):

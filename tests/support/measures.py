@@ -28,7 +28,7 @@ FEATURES = {
     "c3": "learners/rollout/collectors",
     "edges": "learners/rollout/collectors/edges.py",
     "gate": "learners/agents/gate",
-    "sdpo": "learners/algorithms/sdpo.py",
+    "sdpo": "extras/methods/sdpo.py",
 }
 """Features, and where their own files begin; other product files with the word are touched."""
 CENTRAL = (

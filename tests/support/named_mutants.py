@@ -58,17 +58,17 @@ MUTANTS = (
     ),
     NamedMutant(
         "center=messages leaves silence as it is",
-        "learners/algorithms/sdpo.py",
+        "extras/methods/sdpo.py",
         '(self._center == "messages" and reply.silent)',
         "False",
-        "tests/learners/algorithms/test_sdpo.py",
+        "tests/extras/methods/test_sdpo.py",
     ),
     NamedMutant(
         "center=messages centers what is said",
-        "learners/algorithms/sdpo.py",
+        "extras/methods/sdpo.py",
         '(self._center == "messages" and reply.silent)',
         'self._center == "messages"',
-        "tests/learners/algorithms/test_sdpo.py",
+        "tests/extras/methods/test_sdpo.py",
     ),
     NamedMutant(
         "an episode passes once at most",

@@ -11,9 +11,9 @@ import torch
 from updates import SGD, group_of, played, weights
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.sdpo import HindsightLearner
 from laconic.learners.algorithms.actor_critic import PPO, ActorCriticLearner
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.algorithms.sdpo import HindsightLearner
 from laconic.learners.training.objective import LossInputs, LossOutputs, Objective
 from laconic.learners.training.own_loss import OwnLoss, as_objective
 

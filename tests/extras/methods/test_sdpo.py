@@ -12,9 +12,7 @@ import torch
 from updates import SGD, Speakers, distance, equal, group_of, played, reply_logprobs, weights
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.algorithms.sdpo import (
+from laconic.extras.methods.sdpo import (
     BLOCK,
     HindsightLearner,
     Judged,
@@ -24,6 +22,8 @@ from laconic.learners.algorithms.sdpo import (
     outcome,
     with_follow_up,
 )
+from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence
