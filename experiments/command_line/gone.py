@@ -14,6 +14,7 @@ _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
     "laconic.learners.agents.api": "laconic.extras.api",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
+    "laconic.learners.rollout.collectors.candidates": "laconic.extras.methods.candidates",
 }
 """Dotted name of an earlier version, or its beginning -> the present one."""
 

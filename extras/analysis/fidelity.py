@@ -34,12 +34,12 @@ from numpy.typing import NDArray
 
 from laconic.envs.checks import Count, check_fields
 from laconic.experiments.session.evaluation import EvaluationRun, Findings
+from laconic.extras.methods.candidates import start_before
 from laconic.learners.advantages.credit import own, team_parts
 from laconic.learners.advantages.group import Advantages, Key
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.candidates import start_before
 from laconic.learners.rollout.collectors.counterfactual import (
     Replay,
     Rule,

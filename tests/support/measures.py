@@ -25,7 +25,7 @@ from update_path import SETTINGS, recorded
 FLOORS = ("envs", "learners", "experiments", "extras")
 FEATURES = {
     "boxnet": "envs/library/boxnet",
-    "c3": "learners/rollout/collectors",
+    "c3": "extras/methods/candidates.py",
     "edges": "learners/rollout/collectors/edges.py",
     "gate": "learners/agents/gate",
     "sdpo": "extras/methods/sdpo.py",

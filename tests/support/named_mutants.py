@@ -37,10 +37,10 @@ _SPREAD = "spread > EQUAL * max(1.0, *distances)"
 MUTANTS = (
     NamedMutant(
         "the best candidate of AT-GRPO pays for its words",
-        "learners/rollout/collectors/candidates.py",
+        "extras/methods/candidates.py",
         " - sum(credits.cost[agent][self.round :])",
         "",
-        "tests/learners/rollout/collectors/test_candidates.py",
+        "tests/extras/methods/test_candidates.py",
     ),
     NamedMutant(
         "the return of an episode starts with the episode",

@@ -1,4 +1,5 @@
-"""Small models, and a solver and a helper that share one."""
+"""Small models, a solver and a helper that share one, and a game worked out on paper."""
 
+from relay_game import *  # noqa: F403
 from shared_policy import *  # noqa: F403
 from small_models import *  # noqa: F403

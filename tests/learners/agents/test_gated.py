@@ -12,6 +12,7 @@ from small_models import TASKS, Writer
 from updates import equal, learner, played, reply_logprobs, weights
 
 from laconic.envs import Budget
+from laconic.extras.methods.candidates import Alternatives
 from laconic.learners.advantages.credit import own as own_credit
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.agents.gated import (
@@ -27,7 +28,6 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import GateCall, Reply, Request
 from laconic.learners.metrics import summarize, wilson
-from laconic.learners.rollout.collectors.candidates import Alternatives
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.sequences import sequences_of
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.candidates import Candidates
 from laconic.learners.advantages.credit import CREDITS, FORWARD_LOOKING
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.rollout.collectors.candidates import Candidates
 from laconic.learners.rollout.collectors.counterfactual import (
     MEASURES,
     collector_for,

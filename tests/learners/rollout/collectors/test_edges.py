@@ -9,10 +9,10 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.candidates import Alternatives
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Extra, Independent, as_collector
-from laconic.learners.rollout.collectors.candidates import Alternatives
 from laconic.learners.rollout.collectors.contrast import Contrast
 from laconic.learners.rollout.collectors.edges import Edge, Edges, edges_of
 from laconic.learners.rollout.play import Start, collect

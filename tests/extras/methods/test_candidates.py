@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.candidates import Candidates, _TreeNode
 from laconic.learners.advantages.credit import own
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Reply, Request
-from laconic.learners.rollout.collectors.candidates import Candidates, _TreeNode
 from laconic.learners.rollout.play import Start
 from laconic.learners.training.sequences import sequences_of
 

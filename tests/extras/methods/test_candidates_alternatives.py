@@ -10,16 +10,16 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.candidates import Alternatives
 from laconic.learners.advantages.credit import team
 from laconic.learners.advantages.group import Advantages, Key
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Reply, Request
-from laconic.learners.rollout.collectors.candidates import Alternatives
 from laconic.learners.rollout.collectors.counterfactual import collector_for, silence
 from laconic.learners.rollout.play import Start
 from laconic.learners.training.sequences import sequences_of
 
-C3 = Advantages(**OmegaConf.load(ROOT / "conf" / "learner" / "c3.yaml").advantages)
+C3 = Advantages(**OmegaConf.load(ROOT / "extras" / "conf" / "learner" / "c3.yaml").advantages)
 
 
 class Deck:
