@@ -15,6 +15,7 @@ _MOVED = {
     "laconic.learners.agents.api": "laconic.extras.api",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
     "laconic.learners.rollout.collectors.candidates": "laconic.extras.methods.candidates",
+    "laconic.learners.rollout.collectors.edges": "laconic.extras.methods.edges",
 }
 """Dotted name of an earlier version, or its beginning -> the present one."""
 

@@ -26,7 +26,7 @@ FLOORS = ("envs", "learners", "experiments", "extras")
 FEATURES = {
     "boxnet": "envs/library/boxnet",
     "c3": "extras/methods/candidates.py",
-    "edges": "learners/rollout/collectors/edges.py",
+    "edges": "extras/methods/edges.py",
     "gate": "learners/agents/gate",
     "sdpo": "extras/methods/sdpo.py",
 }

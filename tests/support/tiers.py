@@ -61,7 +61,6 @@ FOLDERS = (
     "learners/algorithms/test_actor_critic.py",
     "learners/algorithms/test_collective.py",
     "learners/algorithms/test_group_methods.py",
-    "learners/rollout/collectors/test_edges.py",
 )
 """Folders and files, below `tests/`, whose tests are not quick."""
 KEPT = (

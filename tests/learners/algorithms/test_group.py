@@ -19,13 +19,13 @@ from updates import (
 )
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.edges import Edge, Edges
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.advantages.role_average import RoleAverage
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.rollout.collectors.base import Extra, Independent, Wraps
-from laconic.learners.rollout.collectors.edges import Edge, Edges
 from laconic.learners.training.objective import Objective
 
 # Teams

@@ -10,11 +10,11 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.extras.methods.candidates import Alternatives
+from laconic.extras.methods.edges import Edge, Edges, edges_of
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Extra, Independent, as_collector
 from laconic.learners.rollout.collectors.contrast import Contrast
-from laconic.learners.rollout.collectors.edges import Edge, Edges, edges_of
 from laconic.learners.rollout.play import Start, collect
 
 HELPERS = ("helper_0", "helper_1", "helper_2")
