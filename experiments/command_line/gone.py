@@ -13,6 +13,7 @@ GONE = {
 _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
     "laconic.learners.agents.api": "laconic.extras.api",
+    "laconic.learners.agents.population": "laconic.extras.methods.population",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
     "laconic.learners.rollout.collectors.candidates": "laconic.extras.methods.candidates",
     "laconic.learners.rollout.collectors.edges": "laconic.extras.methods.edges",

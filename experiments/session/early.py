@@ -35,6 +35,8 @@ from laconic.learners.commands import command
 from laconic.learners.training.ratio import check_ratio
 
 AGENTS = "laconic.learners.agents."
+BUILT = (AGENTS, "laconic.extras.methods.")
+"""Beginnings of the teams of this package that load no torch with their class."""
 PARTS = ("laconic.learners.prices.", "laconic.learners.advantages.")
 """Beginnings of the parts of a learner that are built without torch."""
 SCRIPTED = f"{AGENTS}scripted.ScriptedTeam"
@@ -109,7 +111,7 @@ def check_team(cfg: DictConfig, trained: bool) -> None:
             f" agent=hf; {command('evaluate', agent='scripted')} plays scripted agents"
         )
     targets = [str(node["_target_"]) for node in _nodes(cfg.agent)]
-    if all(target.startswith(AGENTS) for target in targets):
+    if all(target.startswith(BUILT) for target in targets):
         instantiate(cfg.agent, _convert_="all")
 
 

@@ -10,8 +10,8 @@ import pytest
 from laconic import envs
 from laconic.envs.library.matrix.rules import STRATEGIES
 from laconic.extras.analysis.memory_one import best_replies, payoffs
+from laconic.extras.methods.population import PopulationTeam
 from laconic.learners import ScriptedTeam, Start, play
-from laconic.learners.agents.population import PopulationTeam
 
 LENGTH = 100
 

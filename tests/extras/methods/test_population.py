@@ -8,8 +8,8 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.population import PartnerPolicy, PopulationTeam
 from laconic.learners.agents.hf import HFPolicy, HFTeam
-from laconic.learners.agents.population import PartnerPolicy, PopulationTeam
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.collectors.base import Independent
