@@ -1,4 +1,4 @@
-"""Parts that no training needs: reports, comparisons, served agents, analysis, a viewer and more.
+"""Parts that no training needs: methods, reports, comparisons, served agents, analysis and more.
 
 Extras may import all of the package, and the rest of the package never imports them. They register
 their programs as entry points of `laconic.programs` and their configurations (`conf/`) as one of
