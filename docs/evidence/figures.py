@@ -319,6 +319,7 @@ def needed_others() -> list[Cells]:
 LABELS = {
     "three looks": "single agent, three looks, price 0",
     **{f"price {price}": f"a word costs {price / 2:g}" for price in (0.6, 0.2, 0.08, 0.016)},
+    "smollm2, price 0.08": "the same, SmolLM2",
     "price 0.016, no balance": "the same, silence is not balanced",
     "price 0.016, expected": "the same, paid by the answer's probability",
     "price 0.016, after price 0": "the same, from the teams of price 0",

@@ -13,13 +13,13 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from price import Run, finished, train
+from price import Run, call, finished, train
 
 from laconic.envs.library.cups import theory as cups
 from laconic.envs.library.hops import theory as hops
@@ -64,11 +64,31 @@ STARTS = {
     " threads=1 report=false",
 }
 """Start -> arguments of its warm start."""
+SMOL = (
+    "agent=smollm2 env=jury env.instructions=brief env.budget.message=8"
+    " agent.sampling.max_reply_tokens=8 env.paid=expected threads=1 evaluation.batch=64"
+    " report=false"
+)
+"""SmolLM2, whose update of 64 episodes takes 15 seconds on a core with replies of one word."""
+# Teachers of pretrained policies are more silent, so that speech is worth less; this one says all.
+STARTS["smollm2"] = (
+    f"{SMOL} learner.collect.teacher.silent_uninformed=0.25 learner.collect.others=1"
+    " optimizer.lr=5e-5 learner.decay_updates=null train.steps=40 train.tasks_per_step=32"
+    " evaluation.tasks=64"
+)
 KEPT = (
     *("accuracy", "tokens_said", "reward", "distance_to_best", "rounds"),
     *("spoke_dim", "spoke_fair", "spoke_sharp"),
 )
 HELPERS = 3
+PLAYED = ("agent", "env", "threads", "evaluation.batch")
+"""Beginnings of the settings that an evaluation takes too."""
+PRETRAINED = range(3)
+"""Seeds of SmolLM2."""
+SHORT = (
+    "train.steps=60 train.tasks_per_step=16 train.group_size=4 learner.minibatches=1"
+    " optimizer.lr=1e-5 evaluation.tasks=200"
+)
 
 
 def runs() -> Iterator[Run]:
@@ -85,12 +105,26 @@ def runs() -> Iterator[Run]:
                 for name, change in WHY.items():
                     change = change.format(seed=seed, sizes=SIZES)
                     yield Run("why", "jury", f"price {price}, {name}", f"{settings} {change}", seed)
+            if price == 0.08 and seed in PRETRAINED:
+                typed = f"{SMOL} {SHORT} env.reward.price={price} learner/price=fixed"
+                yield Run("pretrained", "smollm2", f"smollm2, price {price}", typed, seed)
         usual = "threads=1 report=false learner/price=fixed evaluation.tasks=1000"
         for start in ("hops", "cups_alone"):
             yield Run("others", start, "a word costs 0.06", f"{OTHERS[start]} {usual}", seed)
         for ratio in ROUNDS:
             time = f"env.reward.round_price={round(WORD * ratio, 4)}"
             yield Run("phases", "cups", f"{ratio} words", f"{OTHERS['cups']} {usual} {time}", seed)
+
+
+def play_all_states(root: Path, chosen: Sequence[str]) -> None:
+    """Evaluate SmolLM2 in every state before and after; that takes half as long as to train it."""
+    for run in runs():
+        if run.series == "pretrained" and (not chosen or run.series in chosen):
+            kept = [word for word in run.overrides.split() if word.startswith(PLAYED)]
+            typed = f"evaluate {' '.join(kept)} evaluation.tasks=null"
+            for folder in (root / run.start, root / run.folder):
+                if finished(folder):
+                    call(f"{typed} agent.model={folder}/policy", folder / "exact")
 
 
 def collect(root: Path) -> None:
@@ -104,7 +138,10 @@ def collect(root: Path) -> None:
         folder = root / run.folder
         if not finished(folder):
             continue
-        ends = [json.loads(line) for line in (folder / "evaluations.jsonl").open()]
+        exact = run.series == "pretrained"
+        places = [root / run.start / "exact", folder / "exact"] if exact else [folder]
+        files = [place / "evaluations.jsonl" for place in places]
+        ends = [json.loads(line) for file in files for line in file.open()]
         figures = [
             {
                 name: round(row["intervals"][name]["mean"], 6)
@@ -119,16 +156,16 @@ def collect(root: Path) -> None:
             **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
             "best": best_known(run),
             **({"ascent": climb(price)} if run.start == "jury" else {}),
-            **({} if exact(run.start) else {"evaluation": shortened(ends[-1])}),
+            **({} if is_exact(run.start) else {"evaluation": shortened(ends[-1])}),
         }
     lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
     ROWS.write_bytes(gzip.compress("".join(lines).encode("utf-8"), mtime=0))
     print(f"{len(lines)} of {len(keys)} runs")
 
 
-def exact(start: str) -> bool:
+def is_exact(start: str) -> bool:
     """Return whether evaluations from a start play every state, so that they have no error."""
-    return start in ("jury", "alone")
+    return start in ("jury", "alone", "smollm2")
 
 
 def shortened(evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -214,6 +251,7 @@ def reached(words_panel: Axes) -> None:
         looked = f"one agent, {looks} look{'s' if looks > 1 else ''}"
         words_panel.text(3.55, theory.alone(looks), looked, fontsize=7, va="bottom", ha="right")
     shown = {"free": "price 0", "demand": "at a price", "alone": "single agent, 3 looks"}
+    shown["pretrained"] = "SmolLM2, a word costs 0.04"
     for (series, label), color, (_, mark) in zip(
         shown.items(), PALETTE, marks(len(shown)), strict=False
     ):
@@ -341,7 +379,9 @@ def tables() -> None:
 def main(action: str = "", *rest: str) -> None:
     """Run the action of the command line."""
     if action == "run" and rest:
-        train(Path(rest[0]).absolute(), rest[1:], 2, list(runs()), STARTS)
+        root = Path(rest[0]).absolute()
+        train(root, rest[1:], 2, list(runs()), STARTS)
+        play_all_states(root, rest[1:])
     elif action == "collect" and rest:
         collect(Path(rest[0]).absolute())
     elif action == "tables":
