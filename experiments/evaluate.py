@@ -26,11 +26,11 @@ from rich.console import Console
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.resuming import command
-from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder
-from laconic.experiments.run_folder.journal import Journal, Keeper
+from laconic.experiments.run_folder.journal import Journal, ReplyLog
 from laconic.experiments.run_folder.records import thinking
 from laconic.experiments.session import setup
 from laconic.experiments.session.checks import check_evaluate
@@ -42,7 +42,7 @@ from laconic.experiments.session.evaluation import (
     record,
     run_hooks,
 )
-from laconic.experiments.session.header import print_start, unseen
+from laconic.experiments.session.header import print_start, untrained_warning
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.training_price import set_training_price
@@ -107,9 +107,9 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
     if cfg.run is not None:
         at = "its last checkpoint" if cfg.step is None else f"its checkpoint of step {cfg.step}"
-        say(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
-    if words := unseen(cfg):
-        say(words)
+        echo(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
+    if words := untrained_warning(cfg):
+        echo(words)
     print_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
@@ -135,7 +135,7 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
     def finish() -> float:
         reward = write_figures(evaluation, journal, findings)
         folder.write_status("finished" if done else "interrupted", 0, processes=processes.count)
-        say(f"written to {folder.path}")
+        echo(f"written to {folder.path}")
         return reward
 
     reward = processes.main(finish)
@@ -184,7 +184,7 @@ def play_missing(
             progress.update(len(journal.episodes), figures)
 
         def play_share(first: int, places: Sequence[int]) -> list[tuple[int, Episode]]:
-            keeper = Keeper(journal, places, show_progress, interrupt.is_set)
+            keeper = ReplyLog(journal, places, show_progress, interrupt.is_set)
             starts = [journal.start(place) for place in places]
             seed = setup.rank_seed(cfg.seed + first, processes.rank)
             greedy = cfg.evaluation.greedy

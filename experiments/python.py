@@ -29,10 +29,10 @@ from laconic.experiments.command_line import lock, new_folder, programs
 from laconic.experiments.command_line.arguments import expand_home
 from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
-from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
+from laconic.experiments.command_line.surroundings import preflight, replace_unprintable
 from laconic.experiments.command_line.sweeping import check
-from laconic.experiments.command_line.targets import settle
-from laconic.experiments.command_line.tree import CONF, accept_hidden
+from laconic.experiments.command_line.targets import finalize_config
+from laconic.experiments.command_line.tree import CONF, allow_unlisted
 from laconic.experiments.command_line.trust import GROUPS, check_settings
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import read_config
@@ -76,7 +76,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     Raises:
         SettingError: a setting does not exist or is out of its range.
     """
-    if problem := find_problem():
+    if problem := preflight():
         raise SettingError(problem)
     for override in overrides:
         key, _, value = override.partition("=")
@@ -252,7 +252,7 @@ def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
     offer_environments(overrides, CONF)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         try:
-            accepted = accept_hidden(overrides, program)
+            accepted = allow_unlisted(overrides, program)
             return hydra_compose(program, overrides=accepted, return_hydra_config=whole)
         except HydraException as error:
             message = describe(error, lambda: compose_keys(program, str(CONF), overrides))
@@ -301,7 +301,7 @@ def _hydra_job(program: str, overrides: list[str], folder: Path) -> Iterator[Dic
             del cfg["hydra"]
         # Without ours, it would look for presets in the folders of a caller's own Hydra.
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            notes = settle(cfg, overrides)
+            notes = finalize_config(cfg, overrides)
         for note in notes:
             print(note)
         yield cfg

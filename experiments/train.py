@@ -97,7 +97,7 @@ def take_step(run: TrainingRun) -> Row:
         run.call("on_step", row)
     every = run.cfg.train.evaluate_every
     if run.step in (0, run.total) or (every and run.step % every == 0):
-        run.doing = "evaluation", time.monotonic()
+        run.phase = "evaluation", time.monotonic()
         began = time.perf_counter()
         sync(run)
         with run.cuttable():
@@ -112,14 +112,14 @@ def take_step(run: TrainingRun) -> Row:
 def update(run: TrainingRun, step: int) -> Row:
     """Play groups, update the learner with them, and return the metrics of the step."""
     learner, engine = run.learner, run.engine
-    run.doing = "rollout", time.monotonic()
+    run.phase = "rollout", time.monotonic()
     started = time.perf_counter()
     price, groups = collect(run, step)
     staleness: dict[str, float] = {}
     if engine.version is not None:
         groups, staleness = drop_stale_groups(groups, engine.version, engine.max_staleness)
     collected = time.perf_counter()
-    run.doing = "update", time.monotonic()
+    run.phase = "update", time.monotonic()
     learned, run.groups = learner.update(groups), groups
     own = [group for group in groups if group.own]
     episodes = [episode for group in own for episode in group.episodes]

@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.registry import recipes
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.run_folder.folder import flatten
 from laconic.learners.agents.recipes import CARD
@@ -32,7 +32,7 @@ def composed(name: str) -> DictConfig:
     overrides = ["experiment=warm_start", f"env={name}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=overrides)
-        settle(cfg, overrides)
+        finalize_config(cfg, overrides)
     return cfg
 
 

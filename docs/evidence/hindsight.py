@@ -38,7 +38,7 @@ from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.algorithms.imitation import Imitated
 from laconic.learners.interfaces import Request
 from laconic.learners.metrics import summarize
-from laconic.learners.rollout.collectors.demonstrations import Taught
+from laconic.learners.rollout.collectors.demonstrations import TeacherDemos
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.objective import Objective
 
@@ -176,7 +176,7 @@ def warm_start(run: Run) -> dict[str, HFPolicy]:
         partial(torch.optim.AdamW, lr=5e-4),
         advantages=Imitated(),
         objective=Objective("none", average="token"),
-        collect=Taught(partial(teach, run.requests)),  # type: ignore[arg-type]
+        collect=TeacherDemos(partial(teach, run.requests)),  # type: ignore[arg-type]
         minibatches=1,
         warmup_updates=6,
         decay_updates=TAUGHT,

@@ -131,7 +131,7 @@ def _listeners(
     return near if "near" in scopes else set()
 
 
-class Audience(Option):
+class Recipients(Option):
     """The option `env.addressing`; it also counts listeners, where each of them costs."""
 
     settings: Addressing

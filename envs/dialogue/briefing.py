@@ -116,7 +116,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class InitialPrompt:
     """First observation of an agent, in two parts."""
 
     general: str
@@ -164,7 +164,7 @@ def known_and_asked(
     return parts
 
 
-class Briefing:
+class PromptBuilder:
     """Writes the first observations of the agents of one environment."""
 
     def __init__(self, rules: Rules, prompted: PromptedTask, form: Templates) -> None:
@@ -188,7 +188,7 @@ class Briefing:
         }
         self._general, self._own = _filled(form.general, self._words), form.own
 
-    def openings(self, parts: Mapping[str, tuple[str, str]]) -> dict[str, Opening]:
+    def openings(self, parts: Mapping[str, tuple[str, str]]) -> dict[str, InitialPrompt]:
         """Return the first observation of each agent.
 
         Args:
@@ -199,7 +199,7 @@ class Briefing:
             role = role_of(agent)
             own = {"agent": agent, "role": role, "duty": self._duty[role], "known": knowledge}
             words = {**self._words, **own, "question": question}
-            openings[agent] = Opening(self._general, _filled(self._own, words))
+            openings[agent] = InitialPrompt(self._general, _filled(self._own, words))
         return openings
 
 

@@ -174,6 +174,6 @@ def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:
     return "", 0
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which no file or terminal accepts, by a `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

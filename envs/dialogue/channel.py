@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from laconic.envs.checks import Share, check_fields
-from laconic.envs.dialogue.messages import SILENT_ROUND, Message, heard
+from laconic.envs.dialogue.messages import SILENT_ROUND, Message, format_messages
 from laconic.envs.dialogue.option import Option, Team
 from laconic.envs.errors import SettingError
 
@@ -103,7 +103,7 @@ class Transmission(Option):
             if (lost and self.settings.mark) or probed:
                 lines.append(LOST.format(agent=message.agent))
             elif message.text and not lost:
-                lines.append(heard((message,)))
+                lines.append(format_messages((message,)))
         return "\n".join(lines) or SILENT_ROUND
 
     def loses(self, message: Message, listener: str) -> bool:

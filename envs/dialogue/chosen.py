@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laconic.envs.checks import check_fields
-from laconic.envs.dialogue.addressing import Addressing, Audience
+from laconic.envs.dialogue.addressing import Addressing, Recipients
 from laconic.envs.dialogue.by_reply import ByReply, LinksByReply
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.faults import Fault, Faults
@@ -49,7 +49,7 @@ def team_options(
     return [
         *([] if by_reply is None else [LinksByReply(by_reply, roster.joint)]),
         Transmission(settings.channel or Channel()),
-        Audience(settings.addressing, reward),
+        Recipients(settings.addressing, reward),
     ]
 
 

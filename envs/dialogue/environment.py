@@ -32,7 +32,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from laconic.envs.checks import Bound, Count, Word, checked, choice
-from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
+from laconic.envs.dialogue.briefing import InitialPrompt, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.chosen import DialogueOptions, Topology, dialogue_options
 from laconic.envs.dialogue.messages import Expert, Feedback, Mode
@@ -292,7 +292,7 @@ class DialogueEnv(TeamEnv):
             self.task, self.information, self.possible_agents, self.holders, generator
         )
 
-    def _openings(self) -> Mapping[str, Opening]:
+    def _openings(self) -> Mapping[str, InitialPrompt]:
         parts = known_and_asked(self.task, self.shares, self.benchmark.separator)
         for option in self._active:
             parts = option.brief(parts, self.shares)

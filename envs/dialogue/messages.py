@@ -234,7 +234,7 @@ def _is_dressing(text: str, agent: str) -> bool:
     return not label or label in own | _LABELS
 
 
-def heard(messages: Iterable[Message]) -> str:
+def format_messages(messages: Iterable[Message]) -> str:
     """Return the text of a listener after a round: one line per message that it hears.
 
     Further lines of a message are indented, so that no message can pose as another agent's.

@@ -37,9 +37,16 @@ from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key
-from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
-from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
-from laconic.envs.dialogue.messages import BEGIN, Message, heard, print_round, show, split_thought
+from laconic.envs.dialogue.briefing import InitialPrompt, PromptBuilder, Rules, templates
+from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, replace_surrogates
+from laconic.envs.dialogue.messages import (
+    BEGIN,
+    Message,
+    format_messages,
+    print_round,
+    show,
+    split_thought,
+)
 from laconic.envs.dialogue.option import Option
 from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
 from laconic.envs.dialogue.roster import Hearing, check_actions, hearing_by_round, listeners_of
@@ -183,7 +190,7 @@ class TeamEnv(TextEnv, ABC):
         self.hearing = self._roster.hearing
         self.instructions = instructions
         self._templates = templates(instructions)
-        self._writer: Briefing | None = None
+        self._writer: PromptBuilder | None = None
         self.render_mode = render_mode
         self.tokenize = tokenize
         self._sees_all = tokens_left == "all"
@@ -329,13 +336,13 @@ class TeamEnv(TextEnv, ABC):
         """Start the subclass's part of an episode; the generator is that of the reset."""
 
     @abstractmethod
-    def _openings(self) -> Mapping[str, Opening]:
+    def _openings(self) -> Mapping[str, InitialPrompt]:
         """Return the first observation of each agent."""
 
-    def _briefing(self, prompted: PromptedTask) -> Briefing:
+    def _briefing(self, prompted: PromptedTask) -> PromptBuilder:
         """Return the writer of first observations; another `prompted` needs a new one."""
         if self._writer is None or self._writer.prompted is not prompted:
-            self._writer = Briefing(self._rules, prompted, self._templates)
+            self._writer = PromptBuilder(self._rules, prompted, self._templates)
         return self._writer
 
     @abstractmethod
@@ -376,7 +383,7 @@ class TeamEnv(TextEnv, ABC):
         for option in self._active:
             actions = option.act(actions, self._free)
         for agent in self.ledger.serving_order(self.round):
-            wish = well_formed(actions.get(agent, ""))
+            wish = replace_surrogates(actions.get(agent, ""))
             room = self.ledger.left(agent)[0] if agent in self._talking else 0
             thought, fits, act = 0, True, ""
             if wish.startswith(BEGIN):
@@ -413,7 +420,8 @@ class TeamEnv(TextEnv, ABC):
         """
         latest, hears = self.latest, self.heard
         texts = {
-            agent: heard([latest[speaker] for speaker in hears.get(agent, ())]) for agent in agents
+            agent: format_messages([latest[speaker] for speaker in hears.get(agent, ())])
+            for agent in agents
         }
         for option in self._active:
             texts = option.deliver(texts)

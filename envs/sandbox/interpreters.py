@@ -42,7 +42,7 @@ _SOURCES = marshal.dumps(_sources())
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Workspace:
     """The place where the programs of a warden run."""
 
     in_memory: bool
@@ -53,7 +53,7 @@ class Place:
     """The interpreter's own files, kept in memory where there is no copy of them; or None."""
 
 
-def prepare(work: str = "", *handles: str) -> Place:
+def prepare(work: str = "", *handles: str) -> Workspace:
     """Prepare this process for starting programs.
 
     Args:
@@ -66,11 +66,11 @@ def prepare(work: str = "", *handles: str) -> Place:
     jail.knows_size()  # Cached here, programs are started by copies of this process.
     if handles:
         namespaces.join([int(handle) for handle in handles])
-        return Place(True, work, None)
-    return Place(False, runtime().work, ResidentFiles(runtime()))
+        return Workspace(True, work, None)
+    return Workspace(False, runtime().work, ResidentFiles(runtime()))
 
 
-def start_program(job: Job, place: Place, folder: str, *, requests: int, replies: int) -> int:
+def start_program(job: Job, place: Workspace, folder: str, *, requests: int, replies: int) -> int:
     """Start the interpreter of the program, shut in, and return its process id.
 
     It writes `jail.STARTED` first. Where it cannot be started, it writes why.
@@ -96,7 +96,7 @@ def start_program(job: Job, place: Place, folder: str, *, requests: int, replies
         os._exit(127)
 
 
-def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> bytes:
+def _arrange_program(job: Job, place: Workspace, requests: int, replies: int) -> bytes:
     """Give this process the signals and descriptors of a program; return its seccomp filter."""
     os.setsid()
     guards.die_with_parent()
@@ -117,7 +117,7 @@ def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> byt
     return blocked
 
 
-def _become_program(job: Job, place: Place, folder: str, blocked: bytes) -> NoReturn:
+def _become_program(job: Job, place: Workspace, folder: str, blocked: bytes) -> NoReturn:
     limits = job["limits"]
     cpu = limits["cpu_seconds"] * limits.get("times", 1.0)
     guards.limit({**limits, "cpu_seconds": cpu}, limits["memory_mb"])
@@ -130,7 +130,7 @@ def _become_program(job: Job, place: Place, folder: str, blocked: bytes) -> NoRe
     os.execve(command[0], command, {})
 
 
-def _shut_in(limits: Mapping[str, float], place: Place, folder: str, blocked: bytes) -> None:
+def _shut_in(limits: Mapping[str, float], place: Workspace, folder: str, blocked: bytes) -> None:
     """Take everything from this process that a program does not need, without bubblewrap."""
     if place.in_memory:
         folder = place.work

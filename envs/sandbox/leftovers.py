@@ -12,7 +12,7 @@ MAX_ENTRIES = 500
 """Files and folders that a program may have at a time."""
 
 
-def crowded(folder: str, max_bytes: float) -> bool:
+def too_many_files(folder: str, max_bytes: float) -> bool:
     """Return whether a running program has put more into its folder than it may."""
     entries, size, waiting = 0, 0, [folder]
     while waiting:

@@ -24,7 +24,7 @@ TEXT = 300
 """Maximum number of characters of a reported exception."""
 
 
-class Side:
+class ProgramProcess:
     """The program's end of the link."""
 
     def __init__(self, requests: int, replies: int) -> None:

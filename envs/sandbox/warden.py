@@ -20,8 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.sandbox import guards, namespaces
-from laconic.envs.sandbox.interpreters import Children, Place, prepare, start_program, start_tests
-from laconic.envs.sandbox.leftovers import crowded, deleted_bytes, remove
+from laconic.envs.sandbox.interpreters import (
+    Children,
+    Workspace,
+    prepare,
+    start_program,
+    start_tests,
+)
+from laconic.envs.sandbox.leftovers import deleted_bytes, remove, too_many_files
 from laconic.envs.sandbox.runtime import runtime
 
 TICK = 0.05
@@ -65,7 +71,7 @@ def make_root() -> None:
     os.read(0, 1)
 
 
-def grade(job: Job, place: Place) -> dict[str, Any]:
+def grade(job: Job, place: Workspace) -> dict[str, Any]:
     """Run one program and its tests.
 
     Returns:
@@ -77,7 +83,7 @@ def grade(job: Job, place: Place) -> dict[str, Any]:
     """
     own_folder = job["level"] == "process" and not place.in_memory
     folder = tempfile.mkdtemp(prefix="program-") if own_folder else ""
-    finding = Finding(len(job["tests"]), job["limits"])
+    finding = Result(len(job["tests"]), job["limits"])
     children = Children()
     try:
         if place.resident:
@@ -92,7 +98,7 @@ def grade(job: Job, place: Place) -> dict[str, Any]:
     return finding.verdict()
 
 
-def start(job: Job, place: Place, folder: str, children: Children) -> int:
+def start(job: Job, place: Workspace, folder: str, children: Children) -> int:
     """Start both interpreters, joined by pipes, and return where the tests report."""
     (requests_out, requests_in), (replies_out, replies_in) = os.pipe(), os.pipe()
     events, report = os.pipe()
@@ -103,7 +109,7 @@ def start(job: Job, place: Place, folder: str, children: Children) -> int:
     return events
 
 
-def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> None:
+def watch(events: int, folder: str, finding: Result, pids: Collection[int]) -> None:
     """Read the reports of the tests until they end, the time is up, or nothing happens."""
     data, usage = b"", ProcessUsage(pids)
     poll = select.poll()
@@ -121,7 +127,7 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
             for line in lines:
                 finding.note(json.loads(line))
             finding.begin_piece(usage)
-        elif folder and crowded(folder, finding.max_bytes - deleted_bytes(pids)):
+        elif folder and too_many_files(folder, finding.max_bytes - deleted_bytes(pids)):
             finding.stop("error", "the program wrote more than its limit")
             return
         elif finding.is_over(usage):
@@ -129,7 +135,7 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
     finding.stop("timeout", f"no end within {finding.seconds:g} seconds")
 
 
-class Finding:
+class Result:
     """Results of a program so far."""
 
     def __init__(self, count: int, limits: Mapping[str, float]) -> None:

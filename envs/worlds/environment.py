@@ -30,7 +30,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from laconic.envs.checks import checked, choice, whole
-from laconic.envs.dialogue.briefing import Opening, Rules
+from laconic.envs.dialogue.briefing import InitialPrompt, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Transmission
 from laconic.envs.dialogue.chosen import TeamOptions, Topology, team_options
@@ -210,7 +210,7 @@ class WorldEnv(TeamEnv):
             frozenset(agents).difference(present),
         )
 
-    def _openings(self) -> Mapping[str, Opening]:
+    def _openings(self) -> Mapping[str, InitialPrompt]:
         texts = {agent: ("", self.world.observe(self._state, agent)) for agent in self.agents}
         return self._briefing(self.world).openings(texts)
 

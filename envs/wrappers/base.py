@@ -18,7 +18,7 @@ from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
 from laconic.envs.checks import is_whole
-from laconic.envs.dialogue.messages import Message, heard
+from laconic.envs.dialogue.messages import Message, format_messages
 from laconic.envs.dialogue.reward import PAY
 from laconic.envs.errors import UnknownNameError
 
@@ -186,7 +186,7 @@ class FullTranscript(Wrapper):
             text = str(infos.get(agent, {}).get("message", actions.get(agent, "")))
             if text:
                 message = Message(agent, 0, text, 0)
-                self._texts[agent].append(heard((message,)))
+                self._texts[agent].append(format_messages((message,)))
         return self._extend(observations), rewards, terminated, truncated, infos
 
     def _extend(self, observations: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class ProgressLine(Callback):
             "train",
             first_step=max(run.step, 0),
             console=quiet,
-            doing=lambda: run.doing,
+            phase=lambda: run.phase,
             left=run.seconds_left,
             hidden=hidden_metrics(run.environments[0], run.policies),
         )

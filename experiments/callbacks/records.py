@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.run_folder.folder import TOPOLOGY, write_atomically
 from laconic.experiments.run_folder.group_log import log_group
 from laconic.experiments.session.run_state import write_status
@@ -62,7 +62,7 @@ class Status(Callback):
         if graph := run.learner.collector.graph:
             override = topology_override(graph)
             write_atomically(run.folder.path / TOPOLOGY, f"{override}\n")
-            say(f"learned topology: {override}")
+            echo(f"learned topology: {override}")
 
 
 def topology_override(graph: Graph) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 
 _HOME = re.compile(r"""((?:^|[=\[,{(:])\s*["']?)(~[\w.-]*)(?=/)""")
 """A home folder, `~` or `~name`, at the beginning of a value; behind it is the rest of a path."""
@@ -82,7 +82,7 @@ def read_arguments(
     """
     words = expand_home(sys.argv[1:] if arguments is None else arguments)
     if {"-h", "--help"} & {*words}:
-        say(_help(program, about, wanted))
+        echo(_help(program, about, wanted))
         sys.exit(0)
     try:
         return SimpleNamespace(**_values(program, words, wanted))
@@ -127,7 +127,7 @@ def check_style(
 
 def refuse(error: object) -> NoReturn:
     """End the program for a mistake on its command line."""
-    complain(f"error: {error}")
+    echo_error(f"error: {error}")
     sys.exit(2)
 
 

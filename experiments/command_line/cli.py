@@ -33,6 +33,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder, sweeping
 from laconic.experiments.command_line.arguments import check_style, expand_home
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.command_line.interrupt import received
 from laconic.experiments.command_line.meanings import asked_keys, describe_keys
 from laconic.experiments.command_line.mistakes import (
@@ -43,10 +44,9 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.resuming import flags_of, spell_out
-from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.command_line.surroundings import find_problem, replace_unprintable
-from laconic.experiments.command_line.targets import settle
-from laconic.experiments.command_line.tree import CONF, accept_hidden, check_values, record_of
+from laconic.experiments.command_line.surroundings import preflight, replace_unprintable
+from laconic.experiments.command_line.targets import finalize_config
+from laconic.experiments.command_line.tree import CONF, allow_unlisted, check_values, record_of
 from laconic.learners.agents.first_encoding import panics_raised
 from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
@@ -98,7 +98,7 @@ def _run(
     variables = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
     with_traceback = any(os.environ.get(name) == "1" for name in variables)
     sweeping.forget(with_traceback)
-    if problem := find_problem():
+    if problem := preflight():
         _say(f"error: {problem}")
         sys.exit(1)
     if launcher.started() > 1 and not several:
@@ -124,15 +124,15 @@ def _run(
             typed = flags_last(typed)
             if keys := asked_keys(typed):
                 offer_environments(typed, CONF)
-                say(describe_keys(config_name, config_path, typed, keys))
+                echo(describe_keys(config_name, config_path, typed, keys))
                 return
             # First, because Hydra exits after its own text.
-            say(f"`laconic {config_name.replace('_', '-')} --help <key>` explains a setting.\n")
+            echo(f"`laconic {config_name.replace('_', '-')} --help <key>` explains a setting.\n")
         flags = get_args_parser()._option_string_actions
         check_style(config_name, typed, flags, lambda key: existing_key(key, known_keys()))
         arguments = flags_last(spell_out(typed, config_name))
         offer_environments(arguments, CONF)
-        sys.argv[1:] = accept_hidden(arguments, config_name, config_path)
+        sys.argv[1:] = allow_unlisted(arguments, config_name, config_path)
         with _errors_raised(), _settled_shown():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
@@ -213,7 +213,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         if sweep:
             # A single run was checked before its folder was made.
             sweeping.check(cfg, str(HydraConfig.get().job.config_name), overrides)
-        notes = settle(cfg, overrides)
+        notes = finalize_config(cfg, overrides)
         check_values(cfg, record_of(str(HydraConfig.get().job.config_name)))
         for note in notes if launcher.rank() == 0 else ():
             _say(note)
@@ -303,7 +303,7 @@ def _settled_shown() -> Iterator[None]:
         shown = composed(app, cfg, cfg_type)
         try:
             if cfg_type == "job":
-                settle(shown, overrides)
+                finalize_config(shown, overrides)
         except Exception as error:
             # The keys of agent=hf are of use before there is a model.
             if (message := describe(error)) is None:
@@ -320,4 +320,4 @@ def _settled_shown() -> Iterator[None]:
 
 def _say(message: str) -> None:
     who = f"process {launcher.rank()}: " if launcher.rank() else ""
-    complain(f"{who}{message}")
+    echo_error(f"{who}{message}")

@@ -16,7 +16,7 @@ from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.programs import Program
 from laconic.experiments.command_line.surroundings import (
     find_memory_limit,
-    find_problem,
+    preflight,
     replace_unprintable,
 )
 
@@ -36,7 +36,7 @@ def main() -> None:
     elif typed in ("-V", "--version"):
         print(f"laconic {laconic.__version__}")
     elif program := _find(name):
-        if problem := find_problem():
+        if problem := preflight():
             sys.exit(f"error: {problem}")
         _look_here(rest)
         sys.argv = [f"laconic {name}", *program.settings, *rest]

@@ -10,11 +10,15 @@ GONE = {
     f" solved; {_AGAIN}",
 }
 """Dotted key, or group and option -> advice."""
+_COLLECTORS = "laconic.learners.rollout.collectors"
 _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
     "laconic.learners.agents.api": "laconic.extras.api",
     "laconic.learners.agents.population": "laconic.extras.methods.population",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
+    f"{_COLLECTORS}.contrast.Contrast": f"{_COLLECTORS}.contrast.DynamicSampling",
+    f"{_COLLECTORS}.demonstrations.OwnBest": f"{_COLLECTORS}.demonstrations.RejectionSampling",
+    f"{_COLLECTORS}.demonstrations.Taught": f"{_COLLECTORS}.demonstrations.TeacherDemos",
     "laconic.learners.rollout.collectors.candidates": "laconic.extras.methods.candidates",
     "laconic.learners.rollout.collectors.edges": "laconic.extras.methods.edges",
 }

@@ -29,7 +29,7 @@ def replace_unprintable() -> None:
             stream.reconfigure(errors="replace")
 
 
-def find_problem() -> str | None:
+def preflight() -> str | None:
     """Return the reason why no program can run in this process; None if one can."""
     try:
         os.getcwd()

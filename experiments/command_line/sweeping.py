@@ -23,9 +23,9 @@ from omegaconf import DictConfig, open_dict, read_write
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock, new_folder
+from laconic.experiments.command_line.echo import echo_error
 from laconic.experiments.command_line.programs import SETTINGS_CHECK
 from laconic.experiments.command_line.resuming import flags_of
-from laconic.experiments.command_line.say import complain
 from laconic.learners.commands import repeat_flags
 from laconic.learners.distributed import launcher
 from laconic.learners.untrusted_files import read_text, read_yaml
@@ -138,14 +138,14 @@ def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
         HydraException: a part cannot be built from its settings.
     """
     # Imported here because only a command that runs a program needs them.
-    from laconic.experiments.command_line.targets import settle
+    from laconic.experiments.command_line.targets import finalize_config
 
     check_config = resolve_name(SETTINGS_CHECK)
 
     cfg = copy.deepcopy(config)
     with read_write(cfg), open_dict(cfg):
         cfg.pop("hydra", None)
-    settle(cfg, overrides)
+    finalize_config(cfg, overrides)
     check_config(program, cfg, overrides)
 
 
@@ -165,7 +165,7 @@ def _check(config: DictConfig) -> None:
         if message is None:
             # A fault of the program raises again when it runs.
             return
-        complain(f"error: {message}")
+        echo_error(f"error: {message}")
         raise SystemExit(1) from error
 
 
@@ -177,7 +177,7 @@ def _lock(folder: str) -> None:
             lock.hold(folder)
         except SettingError as error:
             # Hydra turns an exception of a callback into a warning, and continues.
-            complain(f"error: {error}")
+            echo_error(f"error: {error}")
             raise SystemExit(1) from error
 
 

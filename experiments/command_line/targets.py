@@ -37,7 +37,7 @@ _OURS = ("laconic.", "torch.")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
+def finalize_config(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     """Fit `cfg`, in place, to the classes that the command line names, and apply their defaults.
 
     Returns:

@@ -219,7 +219,7 @@ def declared(cfg: Mapping[str, Any], record: str | None) -> dict[str, Setting]:
     return found
 
 
-def accept_hidden(
+def allow_unlisted(
     arguments: Sequence[str], program: str = "train", path: str | Path = CONF
 ) -> list[str]:
     """Return command line arguments in which a key that its class declares needs no plus sign.

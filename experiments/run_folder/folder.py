@@ -36,8 +36,8 @@ from omegaconf import DictConfig, OmegaConf
 
 import laconic
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.gone import GONE
-from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import NAMES, read_config
 from laconic.learners.distributed.processes import Processes
@@ -171,7 +171,7 @@ class RunFolder:
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
         if notes := [line for key, line in changed.items() if key != "resume"]:
-            say(f"continues with other settings: {'; '.join(notes)}")
+            echo(f"continues with other settings: {'; '.join(notes)}")
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""

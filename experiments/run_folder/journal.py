@@ -103,7 +103,7 @@ class Journal:
             )
 
 
-class Keeper(Listener):
+class ReplyLog(Listener):
     """Listener of a play that records its replies and episodes in a journal."""
 
     def __init__(

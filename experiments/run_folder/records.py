@@ -1,7 +1,7 @@
 """Records of a run folder: evaluations write them, `read_run` reads them, and pages show them.
 
-The fields of `Transcript` and `Said` are the keys of `transcripts.jsonl`, in this order. Keys of
-thoughts and acts are left out of episodes without any.
+The fields of `Transcript` and `TurnRecord` are the keys of `transcripts.jsonl`, in this order. Keys
+of thoughts and acts are left out of episodes without any.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TurnRecord:
     """One turn of a transcript."""
 
     agent: str
@@ -86,7 +86,7 @@ class Transcript:
     """Facts of the task."""
     reference: str
     """Correct answer."""
-    messages: tuple[Said, ...]
+    messages: tuple[TurnRecord, ...]
     """Turns of all agents."""
     solved: bool | None
     """True if the task was solved; None if unknown."""

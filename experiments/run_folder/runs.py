@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.run_folder import provenance
 from laconic.experiments.run_folder.foreign import read_status, without_controls
-from laconic.experiments.run_folder.records import Evaluation, Run, Said, Transcript
+from laconic.experiments.run_folder.records import Evaluation, Run, Transcript, TurnRecord
 from laconic.learners.metrics import Interval, Outcomes, bounds
 from laconic.learners.untrusted_files import (
     MAX_ROWS,
@@ -311,8 +311,8 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "Mapping[str, tuple[float, ...]]": _ledgers,
     "tuple[float, ...]": lambda value: tuple(map(_READ["float"], _list(value))),
     "tuple[str, ...]": lambda value: tuple(map(str, _list(value))),
-    "tuple[Said, ...]": lambda value: tuple(
-        read_record(Said, turn) for turn in _list(value) if isinstance(turn, dict)
+    "tuple[TurnRecord, ...]": lambda value: tuple(
+        read_record(TurnRecord, turn) for turn in _list(value) if isinstance(turn, dict)
     ),
 }
 """Annotation of a field -> function that reads its value from any JSON value."""

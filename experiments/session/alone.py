@@ -21,7 +21,7 @@ WRITER = "writer"
 """Role of the agent that writes all parts."""
 
 
-def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
+def append_instructions(environment: DialogueEnv, words: str | Sequence[str]) -> None:
     """Add words to the instructions of every agent after its role, or words for each agent.
 
     Policies that read the brief form were trained without words and get none.
@@ -48,7 +48,7 @@ def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
     environment.benchmark = _changed(benchmark, instructions=instructions)
 
 
-def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
+def single_writer(environment: DialogueEnv, team: Mapping[str, int]) -> None:
     """Let the only agent of an environment with a joint answer write the parts of a whole team."""
     benchmark = environment.benchmark
     names = parts_of(team)

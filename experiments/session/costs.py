@@ -70,7 +70,7 @@ def forecast(run: TrainingRun) -> str:
     alone = run.processes.count == 1 and not run.engine.keeps_copies
     if not alone or max(sizes, default=0) < LARGE or not run.starts:
         return ""
-    run.doing = "trying some tasks", time.monotonic()
+    run.phase = "trying some tasks", time.monotonic()
     starts, began = run.starts[:TRIED], time.perf_counter()
     with run.cuttable():
         play(run.evaluation, run.policies, starts, seed=0, greedy=True)

@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 
 from laconic.envs.task import Task
 from laconic.experiments.run_folder.folder import RunFolder
-from laconic.experiments.run_folder.records import Said, Transcript
+from laconic.experiments.run_folder.records import Transcript, TurnRecord
 from laconic.experiments.session.setup import Environments, task_keys
 from laconic.experiments.session.splits import tasks_of
 from laconic.experiments.session.training_run import TrainingRun
@@ -137,7 +137,7 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
     ]
 
 
-def under(graph: Graph, starts: Sequence[Start]) -> Sequence[Start]:
+def with_topology(graph: Graph, starts: Sequence[Start]) -> Sequence[Start]:
     """Return starts with a graph that says who hears whom; an empty graph leaves them as they are.
 
     Without a learned graph the environment's topology holds.
@@ -211,7 +211,7 @@ def evaluate_training(run: TrainingRun) -> dict[str, float]:
         run.cfg,
         run.evaluation,
         run.policies,
-        under(run.learner.collector.graph, run.starts),
+        with_topology(run.learner.collector.graph, run.starts),
         run.folder,
         step=run.step,
         processes=run.processes,
@@ -261,7 +261,7 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         statements=tuple(task.statements) if task else (),
         reference=task.answer if task else "",
         messages=tuple(
-            Said(
+            TurnRecord(
                 turn.agent,
                 turn.round,
                 turn.message,

@@ -136,7 +136,7 @@ def conflicting_limits(team: Any, environment: ParallelEnv[str, Any, Any]) -> li
     return conflicts
 
 
-def unseen(cfg: DictConfig) -> str:
+def untrained_warning(cfg: DictConfig) -> str:
     """Return a warning about small weights that never saw the environment or a setting; else empty.
 
     Nothing is known about the training data of large models.

@@ -10,12 +10,12 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.targets import part_names
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session import setup
 from laconic.experiments.session.evaluation import evaluation_starts, make_hooks
-from laconic.experiments.session.header import header, print_start, unseen
+from laconic.experiments.session.header import header, print_start, untrained_warning
 from laconic.experiments.session.splits import leave_out_shared
 from laconic.experiments.session.stakes import measure
 from laconic.experiments.session.training_layouts import make_training
@@ -57,8 +57,8 @@ def _begin(cfg: DictConfig, folder: RunFolder) -> bool:
     resume = cfg.resume and folder.metrics.exists()
     resumed = folder.start(cfg, resume, names=part_names(cfg, choices, overrides))
     lines = header(cfg, choices, folder.path, overrides)
-    for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
-        say(line)
+    for line in lines if cfg.resume else filter(None, [*lines, untrained_warning(cfg)]):
+        echo(line)
     return resumed
 
 

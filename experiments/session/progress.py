@@ -50,7 +50,7 @@ class Progress:
         *,
         first_step: int = 0,
         every_seconds: float = 5.0,
-        doing: Callable[[], tuple[str, float]] = lambda: ("", 0.0),
+        phase: Callable[[], tuple[str, float]] = lambda: ("", 0.0),
         left: Callable[[], float] = lambda: math.inf,
         life_seconds: float = 60.0,
         hidden: Collection[str] = (),
@@ -64,7 +64,7 @@ class Progress:
             description: name of the program, in a word or two.
             first_step: steps of earlier parts of a resumed run.
             every_seconds: minimum time between two plain lines, except the first and the last.
-            doing: returns the current part of a step and its start by `clock`; called by a thread.
+            phase: returns the current part of a step and its start by `clock`; called by a thread.
             left: returns the seconds until a time limit ends the run.
             life_seconds: time without a plain line after which one names the current part.
             hidden: names of `SHOWN` that are left out.
@@ -82,7 +82,7 @@ class Progress:
         self._last_line: float | None = None
         self._values: dict[str, str] = {}
         self._note = ""
-        self._doing, self._left, self._life_seconds = doing, left, life_seconds
+        self._phase, self._left, self._life_seconds = phase, left, life_seconds
         self._hidden = hidden
         self._measured: tuple[float, int] | None = None
         self._durations: dict[str, float] = {}
@@ -124,9 +124,9 @@ class Progress:
             self._print(self.line())
 
     def begin(self, part: str) -> None:
-        """Name the current part, in a program that passes no `doing`."""
+        """Name the current part, in a program that passes no `phase`."""
         now = self._clock()
-        self._doing = lambda: (part, now)
+        self._phase = lambda: (part, now)
 
     def note(self, text: str) -> None:
         """Print a note, which also stays under the live display."""
@@ -149,7 +149,7 @@ class Progress:
 
         The last time is the metric `time/<name>`; None for a part that never ended.
         """
-        name, since = self._doing()
+        name, since = self._phase()
         return name, self._clock() - since, self._durations.get(name)
 
     def life(self) -> str:

@@ -13,8 +13,8 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import clock
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.resuming import command
-from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder.folder import read_rows
 from laconic.experiments.run_folder.foreign import without_controls
 from laconic.experiments.session import sweep_result
@@ -63,7 +63,7 @@ def resume(run: TrainingRun) -> None:
     if run.resumed:
         restore(run)
     if run.cfg.resume:
-        run.processes.main(lambda: say(describe_resumption(run)))
+        run.processes.main(lambda: echo(describe_resumption(run)))
     run.processes.main(lambda: run.folder.rewind(run.step))
 
 
@@ -211,7 +211,7 @@ def fail(run: TrainingRun, error: BaseException) -> None:
 def print_resume_command(run: TrainingRun) -> None:
     """Print the command that resumes a run, if it can be resumed."""
     if run.learner.resumable and run.processes.is_main:
-        say(f"resume with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
+        echo(f"resume with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
 
 
 def save_policies(

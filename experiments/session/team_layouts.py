@@ -28,7 +28,7 @@ DRAFTER = "drafter"
 """Role of the agent that says the draft."""
 
 
-class Unfit(ValueError):
+class LayoutError(ValueError):
     """A layout that does not fit an environment; the message gives the reason."""
 
 
@@ -102,7 +102,9 @@ def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 def one_pass(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """Let one agent answer alone with half of the budget; the second pass has the other half."""
     if setting.joint:
-        raise Unfit("only the answer of one agent can be revised as a draft (env.answer=joint)")
+        raise LayoutError(
+            "only the answer of one agent can be revised as a draft (env.answer=joint)"
+        )
     return alone(setting, agents)
 
 
@@ -121,7 +123,7 @@ def revise(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 def debate(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """Let several agents of the answering role read everything and each other, and vote."""
     if setting.joint:
-        raise Unfit("a debate ends in a vote, and a joint answer has none (env.answer=joint)")
+        raise LayoutError("a debate ends in a vote, and a joint answer has none (env.answer=joint)")
     return {
         "team": {setting.role: agents or DEBATERS},
         "answer": MAJORITY,
@@ -137,7 +139,9 @@ def discussion(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     if setting.joint or setting.answer == MAJORITY:
         return {"rounds": 2, "topology": "complete", "schedule": "all"}
     if not setting.others:
-        raise Unfit(f"a discussion needs a role besides {setting.role}, which answers (env.team)")
+        raise LayoutError(
+            f"a discussion needs a role besides {setting.role}, which answers (env.team)"
+        )
     schedule = [setting.others, setting.others, [setting.role]]
     return {"rounds": 3, "topology": "complete", "schedule": schedule}
 
@@ -146,7 +150,7 @@ def sequential(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """Let one role speak after another, the answering role last; all hear earlier messages."""
     order = list(setting.team) if setting.joint else [*setting.others, setting.role]
     if len(order) < 2:
-        raise Unfit(f"a pipeline needs two roles; env.team only has {order[0]}")
+        raise LayoutError(f"a pipeline needs two roles; env.team only has {order[0]}")
     schedule = [[role] for role in order]
     return {"rounds": len(order), "topology": "complete", "schedule": schedule}
 
@@ -154,7 +158,7 @@ def sequential(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 def concatenation(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """Let all roles write at once without hearing each other, and join their parts."""
     if not setting.joint:
-        raise Unfit("there is one answer here and no parts to join (env.answer=joint)")
+        raise LayoutError("there is one answer here and no parts to join (env.answer=joint)")
     return {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
@@ -173,7 +177,7 @@ MESSAGES: Mapping[str, int] = {PASS: 2}
 """Layout -> number of messages that divide its budget, if it differs from its own messages."""
 
 
-def said_in_all(env: Mapping[str, Any]) -> int | None:
+def token_cap(env: Mapping[str, Any]) -> int | None:
     """Return the tokens that all agents together may say in an episode; None for no limit."""
     caps = env.get("budget") or {}
     if caps.get("episode") is not None:
@@ -183,7 +187,7 @@ def said_in_all(env: Mapping[str, Any]) -> int | None:
     return int(caps["message"]) * TeamSettings.of(env).turns
 
 
-def shared_out(
+def split_budget(
     env: Mapping[str, Any], total: int, thoughts: int | None, layout: str, name: str
 ) -> dict[str, Any]:
     """Return caps that divide a budget of tokens evenly over the messages of an episode.

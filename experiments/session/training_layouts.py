@@ -18,16 +18,16 @@ from laconic.envs.checks import check_names
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.envs.wrappers.mixture import Mixture
-from laconic.experiments.session.alone import let_write_all
+from laconic.experiments.session.alone import single_writer
 from laconic.experiments.session.setup import Environments, make_environments
 from laconic.experiments.session.team_layouts import (
     BUDGET,
     LAYOUTS,
+    LayoutError,
     TeamSettings,
-    Unfit,
     changed,
-    said_in_all,
-    shared_out,
+    split_budget,
+    token_cap,
 )
 
 TEAM, ALONE = "team", "alone"
@@ -81,7 +81,7 @@ def _make(cfg: DictConfig, layout: str, count: int, team: Any) -> Environments:
     settings = _resolved(cfg)
     try:
         arranged = in_layout(settings, layout)
-    except Unfit:
+    except LayoutError:
         return []
     own = copy.copy(cfg)
     with open_dict(own):
@@ -89,7 +89,7 @@ def _make(cfg: DictConfig, layout: str, count: int, team: Any) -> Environments:
     environments = make_environments(own, count, "train", team)
     configured = TeamSettings.of(settings)
     for environment in environments if layout == ALONE and configured.joint else ():
-        let_write_all(environment, configured.team)  # type: ignore[arg-type]
+        single_writer(environment, configured.team)  # type: ignore[arg-type]
     return environments
 
 
@@ -109,13 +109,13 @@ def in_layout(env: dict[str, Any], layout: str) -> dict[str, Any]:
     """Return the settings of an environment in another layout, with the same total budget.
 
     Raises:
-        Unfit: the layout does not fit the environment.
+        LayoutError: the layout does not fit the environment.
     """
     settings = changed(env, LAYOUTS[layout](TeamSettings.of(env), None))
-    total = said_in_all(env)
+    total = token_cap(env)
     if total is None:
         return settings
     thought = (env.get("budget") or {}).get("thought")
     thoughts = thought and int(thought) * TeamSettings.of(env).turns
-    caps = shared_out(settings, total, thoughts, layout, layout)
+    caps = split_budget(settings, total, thoughts, layout, layout)
     return changed(settings, {"budget": {"_target_": BUDGET, **caps}})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 
 if TYPE_CHECKING:
     from laconic.experiments.run_folder.folder import RunFolder
@@ -119,7 +119,7 @@ class TrainingRun:
     """True if the folder held rows that this run continues."""
     groups: Sequence[Group] = ()
     """Groups of the present step, once they are learned from."""
-    doing: tuple[str, float] = ("", 0.0)
+    phase: tuple[str, float] = ("", 0.0)
     """Present part of a step, and the time when it began (`time.monotonic`, seconds)."""
     can_evaluate: bool = True
     """True if the present step has an evaluation, or may still get one."""
@@ -132,7 +132,7 @@ class TrainingRun:
     error: BaseException | None = None
     """Exception that cut the run off."""
 
-    note: Callable[[str], None] = say
+    note: Callable[[str], None] = echo
     """Function that shows a line beside the progress."""
     during: ExitStack = field(default_factory=ExitStack)
     """Contexts that close with the last step, entered in `on_start`."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from hydra.utils import instantiate
 
 from laconic.envs.errors import install
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 
 
 class Logger(Protocol):
@@ -51,7 +51,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             self._writer = None
-            say(
+            echo(
                 "note: no TensorBoard events, because tensorboard is missing;"
                 f" {install('tensorboard')} brings it (logger=none leaves this note out)"
             )

@@ -32,7 +32,7 @@ from laconic.envs.checks import Word
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.by_reply import vectors
-from laconic.envs.dialogue.messages import Message, heard
+from laconic.envs.dialogue.messages import Message, format_messages
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
@@ -182,7 +182,9 @@ def _reached(message: Turn, turns: Sequence[Turn]) -> bool:
     A quotation stands within another line and does not count.
     """
     next_turns = {turn.agent: turn for turn in reversed(turns) if turn.round > message.round}
-    line = heard([Message(message.agent, message.round, message.message, message.tokens_said)])
+    line = format_messages(
+        [Message(message.agent, message.round, message.message, message.tokens_said)]
+    )
     read = [next_turn.read for agent, next_turn in next_turns.items() if agent != message.agent]
     return any(f"\n{line}\n" in f"\n{text}\n" for text in read)
 

@@ -30,7 +30,7 @@ from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.folder import strict, write_atomically
 from laconic.experiments.run_folder.runs import find_runs, is_run
 from laconic.experiments.statistics.words import NOTHING, level, text_table
@@ -75,7 +75,7 @@ def show(evaluations: Sequence[Played], predictions: Sequence[Prediction]) -> No
     ]
     console.print(text_table("teams", columns, teams, whole="others"))
     for verdict in dict.fromkeys(team.verdict for team in predictions):
-        say(verdict)
+        echo(verdict)
 
 
 def _number(value: int | None) -> str:
@@ -109,10 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             row = {**strict(asdict(team)), "inside": team.inside}
             write_atomically(Path(team.folder) / FILE, json.dumps(row, indent=2) + "\n")
     except (SettingError, OSError) as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
     show(evaluations, predictions)
-    say(f"{FILE} written into the folder of each team")
+    echo(f"{FILE} written into the folder of each team")
 
 
 if __name__ == "__main__":

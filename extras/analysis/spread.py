@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.faults import HUB, LEAF, Faults, Faulty
-from laconic.envs.dialogue.messages import Message, heard
+from laconic.envs.dialogue.messages import Message, format_messages
 from laconic.envs.dialogue.option import option_of
 from laconic.envs.task import Benchmark, Falsehood, Task
 from laconic.experiments.run_folder.folder import write_atomically
@@ -181,7 +181,7 @@ def genealogy(
             if carries:
                 message = Message(agent, round, turn.message, turn.tokens_said)
                 carrier = Carrier(agent, round, turn.tokens_said, tuple(sorted(read_by[agent])))
-                news.append((carrier, f"\n{heard([message])}\n"))
+                news.append((carrier, f"\n{format_messages([message])}\n"))
         # Messages of a round are read after it.
         carriers += [carrier for carrier, _ in news]
         lines += [line for _, line in news]

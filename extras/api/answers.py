@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.budget import replace_surrogates
 from laconic.envs.dialogue.messages import find_thought
 from laconic.learners.interfaces import Usage
 
@@ -161,7 +161,7 @@ def show(body: bytes, secret: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _CONTROL.sub("?", well_formed(text))
+    return _CONTROL.sub("?", replace_surrogates(text))
 
 
 def _read_parts(parts: Sequence[Any]) -> tuple[str | None, str]:

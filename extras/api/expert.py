@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from laconic.envs.checks import Model
-from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.budget import replace_surrogates
 from laconic.envs.dialogue.messages import indented
 from laconic.envs.task import Task
 from laconic.extras.api.client import client_of
@@ -86,4 +86,4 @@ class ApiExpert:
 
     def _question(self, task: Task, works: str, agent: str) -> str:
         instruction = self.instruction.replace("{agent}", agent)
-        return well_formed(f"The task:\n{task.text}\n\n{works}\n\n{instruction}")
+        return replace_surrogates(f"The task:\n{task.text}\n\n{works}\n\n{instruction}")

@@ -20,7 +20,7 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import Model
-from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
+from laconic.envs.dialogue.budget import Tokenize, replace_surrogates, split_words
 from laconic.envs.dialogue.messages import SilenceWord, find_thought
 from laconic.envs.errors import SettingError
 from laconic.extras.api.answers import Answer
@@ -188,9 +188,9 @@ class ApiPolicy:
         texts[0] = "\n".join(filter(None, parts))
         messages: list[dict[str, str]] = []
         for text, reply in zip(texts, request.history, strict=False):
-            messages.append({"role": "user", "content": well_formed(text)})
+            messages.append({"role": "user", "content": replace_surrogates(text)})
             messages.append({"role": "assistant", "content": reply.message or sampling.silence})
-        return [*messages, {"role": "user", "content": well_formed(texts[-1])}]
+        return [*messages, {"role": "user", "content": replace_surrogates(texts[-1])}]
 
     def _reply(self, request: Request, answer: Answer) -> Reply:
         url = self._client.endpoint.url

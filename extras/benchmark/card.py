@@ -24,7 +24,7 @@ from rich.console import Console
 from laconic.envs.contract import check_env
 from laconic.envs.errors import ContractError, SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.python import compose
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.records import Evaluation
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Console().print(text_table("environments", ("", *names), rows, whole="first"))
     path = options.page or options.folder / "card.md"
     write_atomically(path.absolute(), page(columns))
-    say(f"written to {path}")
+    echo(f"written to {path}")
 
 
 def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
@@ -83,7 +83,7 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
     played = tasks or (None if any(chance != 1 for chance in chances) else _TASKS)
     folder = root / f"{name}-{played or 'all'}"
     if unplayed(folder):
-        say(f"{name}: scripts, a single agent and the start")
+        echo(f"{name}: scripts, a single agent and the start")
         if not play_baselines(folder, name, [f"evaluation.tasks={played or 'null'}"]):
             raise SettingError(f"env={name}: the scripts could not be played")
     found = last_evaluations(folder)

@@ -22,7 +22,7 @@ from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import over_tasks_and_seeds
 from laconic.experiments.statistics.words import NOTHING, level, text_table
@@ -75,7 +75,7 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
             results = files.join(results, path)
         except SettingError as error:
             refused.append(str(error))
-            complain(f"left out: {error}")
+            echo_error(f"left out: {error}")
     # What is shared is one's own alone.
     files.write(own, folder)
     whole = {name: scores for name in results.runs if (scores := results.scores(name))}
@@ -95,7 +95,7 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
         for line in notes(results):
             # Reasons come from run folders, which may be of others.
             console.print(printable(line), markup=False, highlight=False)
-        say(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
+        echo(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
     return results
 
 

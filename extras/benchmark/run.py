@@ -32,7 +32,7 @@ from rich.console import Console
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.python import compose
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.foreign import read_status
@@ -88,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.write(folder, [], Console())
     except SettingError as error:
         refuse(error)
-    say(f"{len(plan['methods'])} methods in {folder}")
+    echo(f"{len(plan['methods'])} methods in {folder}")
     if failed:
-        say("not all runs are finished (table.md lists them); the same command goes on with them")
+        echo("not all runs are finished (table.md lists them); the same command goes on with them")
         sys.exit(1)
 
 
@@ -218,7 +218,7 @@ def run_baselines(folder: Path, found: Set) -> bool:
     for name in found.environments:
         place = folder / "baselines" / name
         if unplayed(place):
-            say(f"{name}: scripts, a single agent and the start")
+            echo(f"{name}: scripts, a single agent and the start")
             failed |= not play_baselines(place, name, settings(found, name, "env.", "evaluation."))
     return failed
 
@@ -232,7 +232,7 @@ def play_baselines(place: Path, name: str, overrides: Sequence[str]) -> bool:
     with start("compare", words, log) as process:
         if wait_for(process) == 0:
             return True
-    say(f"{name}: its baselines failed, see {log}")
+    echo(f"{name}: its baselines failed, see {log}")
     return False
 
 
@@ -275,7 +275,7 @@ def run_all(
                 code = wait_for(process, progress.say)
             if code:
                 failed = True
-                say(f"{name}: not all runs ended, see {log}")
+                echo(f"{name}: not all runs ended, see {log}")
     return failed
 
 
@@ -309,7 +309,7 @@ def wait_for(process: subprocess.Popen[bytes], look: Callable[[], None] | None =
                 process.wait(_LOOK_SECONDS)
     except KeyboardInterrupt:
         process.wait()
-        say("interrupted; the same command goes on")
+        echo("interrupted; the same command goes on")
         sys.exit(130)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -351,7 +351,7 @@ class Watch:
         pace = (spent + 30.0) / (work + 0.5)
         left = duration((all_minutes - done) * pace)
         words = f", about {left} left" if left else ""
-        say(f"{finished} of {len(states)} runs finished, {duration(spent) or '0 s'}{words}")
+        echo(f"{finished} of {len(states)} runs finished, {duration(spent) or '0 s'}{words}")
 
     def _minutes(self, run: tuple[str, str, int]) -> float:
         """Return the part of a run's minutes that is done."""

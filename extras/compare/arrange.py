@@ -21,11 +21,11 @@ from laconic.experiments.session.team_layouts import (
     BUDGET,
     DRAFTER,
     LAYOUTS,
+    LayoutError,
     TeamSettings,
-    Unfit,
     changed,
-    said_in_all,
-    shared_out,
+    split_budget,
+    token_cap,
 )
 from laconic.extras.compare.entries import Entry
 
@@ -37,7 +37,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
     """Return the whole configuration of one entry, which resolves by itself.
 
     Raises:
-        Unfit: the entry does not fit this environment.
+        LayoutError: the entry does not fit this environment.
         SettingError: a setting of the environment is outside its range.
     """
     settings = dict(_plain(cfg.env))
@@ -46,9 +46,13 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
     elif entry.layout != "team" or entry.votes:
         target = cfg.env.get("_target_")
         name = cfg.env.name if target == _MAKE else target
-        raise Unfit(f"only a dialogue of envs.make can be rearranged or voted on; this is {name}")
+        raise LayoutError(
+            f"only a dialogue of envs.make can be rearranged or voted on; this is {name}"
+        )
     elif cfg.env.get("_target_") != _MAKE and entry.say:
-        raise Unfit(f"only environments of envs.make take words; this is {cfg.env['_target_']}")
+        raise LayoutError(
+            f"only environments of envs.make take words; this is {cfg.env['_target_']}"
+        )
     else:
         settings = changed(settings, entry.env)
     agent = _agent(cfg, entry)
@@ -62,7 +66,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
         if form is not None and "instructions" in settings:
             settings["instructions"] = form
     if entry.say and entry.votes is None and settings.get("instructions") == "brief":
-        raise Unfit(
+        raise LayoutError(
             "its policy reads no instructions (env.instructions=brief), so no agent would read"
             " the words in say"
         )
@@ -98,7 +102,7 @@ def budget_of(cfg: DictConfig) -> int | None:
         return None
     if cfg.compare.budget is not None:
         return int(cfg.compare.budget)
-    return said_in_all(_resolved(cfg.env))
+    return token_cap(_resolved(cfg.env))
 
 
 def thoughts_of(cfg: DictConfig) -> int | None:
@@ -118,7 +122,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
     """Return the environment in the entry's layout, with its budget and the entry's settings."""
     configured = TeamSettings.of(_resolved(cfg.env))
     if configured.joint and entry.votes is not None:
-        raise Unfit("there is no vote over joint work (env.answer=joint)")
+        raise LayoutError("there is no vote over joint work (env.answer=joint)")
     env = changed(settings, LAYOUTS[entry.layout](configured, entry.agents))
     env = changed(env, entry.env)
     total = budget_of(cfg)
@@ -126,7 +130,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
         return env
     caps: dict[str, Any] = {"episode": total}
     if entry.layout != "team":
-        caps = shared_out(env, total, thoughts_of(cfg), entry.layout, entry.name)
+        caps = split_budget(env, total, thoughts_of(cfg), entry.layout, entry.name)
     env = changed(env, {"budget": {"_target_": BUDGET, **caps}})
     return changed(env, {"budget": entry.env.get("budget") or {}})
 

@@ -23,9 +23,9 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.mistakes import describe
-from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder.folder import RunFolder, main_process_folder, write_atomically
 from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.session.setup import (
@@ -34,7 +34,7 @@ from laconic.experiments.session.setup import (
     print_conditions,
     set_up_process,
 )
-from laconic.experiments.session.team_layouts import REVISE, Unfit
+from laconic.experiments.session.team_layouts import REVISE, LayoutError
 from laconic.extras.compare import columns, table
 from laconic.extras.compare.arrange import arrange, budget_of, thoughts_of
 from laconic.extras.compare.cross import cross, gaps_of, write_gaps
@@ -177,12 +177,12 @@ def play_all(comparison: Comparison) -> None:
             comparison.entries, key=lambda entry: (entry.matched, entry.layout == REVISE)
         )
         for entry in order:
-            say(entry.name)
+            echo(entry.name)
             row = play_row(comparison, entry, interrupt)
             comparison.rows[entry.name] = row
             write(comparison)
             if row.state != "finished":
-                say(f"{row.state}: {row.notes[0]}")
+                echo(f"{row.state}: {row.notes[0]}")
 
 
 def play_row(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
@@ -211,7 +211,7 @@ def play_row(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
             )
         row.save(folder.path)
         folder.write_status("finished", 0)
-    except Unfit as error:
+    except LayoutError as error:
         return Row(entry.name, "left out", (str(error),))
     except failures as error:
         _write_traceback(comparison, entry, error)
@@ -261,8 +261,8 @@ def finish(comparison: Comparison) -> None:
     table.show(comparison.title, rows)
     if gaps := gaps_of(comparison.rows, comparison.crossed) if comparison.crossed else {}:
         write_gaps(gaps, comparison.folder)
-        say(f"cross-play: {', '.join(f'{name} {gap}' for name, gap in gaps.items())}")
-    say(f"written to {comparison.folder.path}")
+        echo(f"cross-play: {', '.join(f'{name} {gap}' for name, gap in gaps.items())}")
+    echo(f"written to {comparison.folder.path}")
 
 
 def _reference(comparison: Comparison, entry: Entry) -> Row | None:

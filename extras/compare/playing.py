@@ -16,7 +16,7 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.run_folder.folder import RunFolder
-from laconic.experiments.session.alone import WRITER, let_write_all, tell
+from laconic.experiments.session.alone import WRITER, append_instructions, single_writer
 from laconic.experiments.session.evaluation import (
     AfterEvaluation,
     evaluation_starts,
@@ -32,7 +32,7 @@ from laconic.experiments.session.setup import (
     playing_with,
     rank_seed,
 )
-from laconic.experiments.session.team_layouts import Unfit
+from laconic.experiments.session.team_layouts import LayoutError
 from laconic.extras.compare.columns import PlayedEntry, prepare
 from laconic.extras.compare.entries import MATCHED, Entry
 from laconic.extras.compare.rows import Row, figures_of
@@ -74,7 +74,7 @@ def play_entry(
 
     Raises:
         KeyboardInterrupt: the user stopped the comparison.
-        Unfit: the script cannot play this environment, or an agent in `silenced` does not exist.
+        LayoutError: the script cannot play this environment, or an agent in `silenced` does not exist.
     """
     notes: list[str] = []
     if entry.cap == MATCHED and reference is not None:
@@ -125,10 +125,10 @@ def _policies(entry: Entry, builder: Any, environment: Any) -> Mapping[str, Poli
         if entry.script is None:
             raise
         # Some scripts read tasks, and only know those of this project's benchmarks.
-        raise Unfit(str(error)) from error
+        raise LayoutError(str(error)) from error
     absent = [agent for agent in entry.silenced if agent not in policies]
     if absent:
-        raise Unfit(f"silenced must name agents of {', '.join(policies)}; got {absent[0]}")
+        raise LayoutError(f"silenced must name agents of {', '.join(policies)}; got {absent[0]}")
     mute = ScriptedPolicy(lambda *_: "", {})
     return {**policies, **dict.fromkeys(entry.silenced, mute)}
 
@@ -145,9 +145,9 @@ def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) ->
     dialogues = [env for env in environments if isinstance(env, DialogueEnv)]
     for environment in dialogues:
         if environment.possible_agents == [f"{WRITER}_0"]:
-            let_write_all(environment, team)
+            single_writer(environment, team)
         if entry.say:
-            tell(environment, entry.say)
+            append_instructions(environment, entry.say)
     if not any(environment.instructions == "brief" for environment in dialogues):
         return []
     notes = []

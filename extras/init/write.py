@@ -21,8 +21,8 @@ from pathlib import Path
 from laconic.envs import names
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.command_line.programs import config_folders
-from laconic.experiments.command_line.say import complain, say
 from laconic.learners.commands import command
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -43,16 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         files = write(options.kind, options.name, Path())
     except (SettingError, OSError) as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
     name, kind = options.name, options.kind
-    say(f"written to {name}: {', '.join(files)}")
+    echo(f"written to {name}: {', '.join(files)}")
     train = command("train", "~env", f"+env._target_={name}.{class_of(name)}")
     if kind == "method":
         train = command("train", "--config-dir", f"{name}_conf", learner=name)
     installed = f"{'env' if kind == 'env' else 'learner'}={name}"
-    say(f"next:\n  cd {name}\n  python -m pytest\n  {train}")
-    say(f"  pip install -e .   # then {installed} is enough, in every folder")
+    echo(f"next:\n  cd {name}\n  python -m pytest\n  {train}")
+    echo(f"  pip install -e .   # then {installed} is enough, in every folder")
 
 
 def write(kind: str, name: str, parent: Path) -> list[str]:

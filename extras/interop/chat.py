@@ -32,7 +32,7 @@ import yaml
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.folder import RunFolder, read_rows, strict, write_atomically
 from laconic.experiments.run_folder.foreign import read_config
 from laconic.experiments.run_folder.journal import as_plain
@@ -248,9 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         count = write_evaluation(options.folder, read_chat(options.file))
     except SettingError as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
-    say(f"{count} episodes written to {options.folder / 'episodes.jsonl'}")
+    echo(f"{count} episodes written to {options.folder / 'episodes.jsonl'}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.extras.interop.chat import recorded_episodes, write_chat
 from laconic.extras.interop.traces import trace
@@ -47,13 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             write_atomically(path, "".join(f"{line}\n" for line in lines))
             count = len(lines)
     except (SettingError, OSError) as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
-    say(f"{len(episodes)} episodes, {count} lines, written to {path}")
+    echo(f"{len(episodes)} episodes, {count} lines, written to {path}")
     turns = [turn for each in episodes for turn in each.episode.turns]
     if options.format == "chat" and not any(turn.reply_ids for turn in turns):
         recording = command("evaluate", **{"evaluation.tokens": True})
-        say(f"they have no token ids; {recording} records them")
+        echo(f"they have no token ids; {recording} records them")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,14 @@ from gymnasium.utils import seeding
 from textarena.envs.registration import ENV_REGISTRY
 
 from laconic.envs.checks import Count, Whole, checked, choice
-from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.budget import (
+    Budget,
+    Ledger,
+    Tokenize,
+    cut,
+    replace_surrogates,
+    split_words,
+)
 from laconic.envs.dialogue.messages import Message, indented, show
 from laconic.envs.dialogue.reward import Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
@@ -223,7 +230,7 @@ class TextArena(TextEnv):
 
     def _speak(self, agent: str, action: str) -> Message:
         """Return the published message of an action: one line, within the budget."""
-        wish = " ".join(well_formed(action).split())
+        wish = " ".join(replace_surrogates(action).split())
         tokens_left = self.ledger.left(agent)[0]
         text, tokens = cut(wish, tokens_left, self.tokenize)
         self.ledger.charge(agent, tokens)

@@ -86,7 +86,7 @@ class Edges:
         """Graph of the edges above 1/2 once they are fixed; empty before that."""
         return self._graph_of(self.logits > 0) if self.updates_taken >= self.updates else ()
 
-    def around(self, collector: Collector) -> UnderGraphs:
+    def around(self, collector: Collector) -> TopologyCollector:
         """Return a collector that plays by another one, under drawn graphs.
 
         Raises:
@@ -98,7 +98,7 @@ class Edges:
                 f" {collector.kind} plays further groups; choose learner/collect=null, or"
                 " learner/topology=null"
             )
-        return UnderGraphs(self, collector)
+        return TopologyCollector(self, collector)
 
     def draw(self, environment: Any, count: int, generator: np.random.Generator) -> list[Graph]:
         """Draw graphs (count,), or return the fixed graph as often.
@@ -200,7 +200,7 @@ class Edges:
         self.updates_taken, self.tokens = state["updates_taken"], state["tokens"]
 
 
-class UnderGraphs(Collector):
+class TopologyCollector(Collector):
     """Plays groups by another collector, each under a graph that is drawn from learned edges."""
 
     learns = True

@@ -73,7 +73,7 @@ FOLLOW_UPS: Mapping[str, FollowUp] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HindsightScores:
     """A reply and what the policy of now thinks of its tokens with the follow-up in view."""
 
     reply: TokenSequence
@@ -124,7 +124,7 @@ class HindsightLearner(GroupLearner):
         """
         self._follow_up = FOLLOW_UPS[follow_up]
         self._mix, self._center = mix, center
-        self._judged: list[Judged] = []
+        self._judged: list[HindsightScores] = []
         objective = Objective("token") if objective is None else as_objective(objective)
         if unit != "reply":
             raise SettingError(
@@ -171,7 +171,7 @@ class HindsightLearner(GroupLearner):
 
     def _judge(
         self, trainer: Trainer, group: Group, replies: Sequence[TokenSequence]
-    ) -> list[Judged]:
+    ) -> list[HindsightScores]:
         """Judge the replies of a trainer's agents, each with its follow-up in view."""
         own = [each for each in replies if each.agent in trainer.agents and any(each.generated)]
         turns = {
@@ -189,7 +189,7 @@ class HindsightLearner(GroupLearner):
         log_ratios = self._processes.map_sharded(pairs, lambda share: _log_ratios(trainer, share))
         by_reply = {id(reply): values for (reply, _), values in zip(pairs, log_ratios, strict=True)}
         return [
-            Judged(reply, values, self._centered(reply, values))
+            HindsightScores(reply, values, self._centered(reply, values))
             for reply in own
             for values in (by_reply.get(id(reply), ()),)
         ]
@@ -202,7 +202,9 @@ class HindsightLearner(GroupLearner):
         mean = fmean(log_ratios)
         return tuple(value - mean for value in log_ratios)
 
-    def _with_hindsight(self, reply: TokenSequence, judged: Judged | None) -> TokenSequence:
+    def _with_hindsight(
+        self, reply: TokenSequence, judged: HindsightScores | None
+    ) -> TokenSequence:
         """Return a reply with the advantages of its tokens; without `mix` with these alone."""
         if self._mix is None:
             parts = reply.breakdown and replace(
@@ -272,7 +274,7 @@ def _log_ratios(
     ]
 
 
-def hindsight_metrics(judged: Sequence[Judged]) -> dict[str, float]:
+def hindsight_metrics(judged: Sequence[HindsightScores]) -> dict[str, float]:
     """Describe the follow-ups of an update.
 
     Returns:

@@ -14,7 +14,7 @@ from hydra.experimental.callback import Callback as HydraCallback
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.session.training_run import Callback, TrainingRun
 
 
@@ -35,9 +35,9 @@ class Report(Callback):
 
         print_run(read_run(run.folder.path), Console())
         if run.cfg.get("report", True):
-            say(f"report: {write_report(run.folder.path)}")
+            echo(f"report: {write_report(run.folder.path)}")
             if not can_draw():
-                say(f"pictures: {LEFT_OUT}")
+                echo(f"pictures: {LEFT_OUT}")
 
 
 class SweepReport(HydraCallback):
@@ -53,4 +53,4 @@ class SweepReport(HydraCallback):
             return
         with suppress(OSError, SettingError):
             folder = Path(config.hydra.runtime.cwd, config.hydra.sweep.dir)
-            say(f"report of the sweep: {write_report(folder)}")
+            echo(f"report of the sweep: {write_report(folder)}")

@@ -26,8 +26,8 @@ from statistics import fmean
 from typing import Any
 
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.command_line.resuming import command
-from laconic.experiments.command_line.say import say
 from laconic.experiments.run_folder.folder import flatten, read_rows
 from laconic.experiments.run_folder.records import Run, goal
 from laconic.experiments.run_folder.runs import is_run, read_run
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     run = read_run(folder)
     diagnosis = diagnose(run)
-    say("\n".join(lines(run, diagnosis)))
+    echo("\n".join(lines(run, diagnosis)))
     if diagnosis.wrong:
         sys.exit(1)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.experiments.command_line.arguments import Argument, read_arguments
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.group_log import nearest
 
 ARGUMENTS = {
@@ -33,15 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         row = group_of(options.run, options.step)
         lines = [*_note(row["step"], options.step), *show(row)]
     except (KeyError, IndexError, TypeError, AttributeError):
-        complain(
+        echo_error(
             f"error: {str(options.run / 'groups.jsonl')!r} does not hold groups as this version of"
             " laconic writes them"
         )
         sys.exit(1)
     except ValueError as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
-    say("\n".join(lines))
+    echo("\n".join(lines))
 
 
 def group_of(folder: Path, step: int | None) -> dict[str, Any]:

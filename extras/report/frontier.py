@@ -15,7 +15,7 @@ from laconic.extras.report import look
 from laconic.extras.report.curves import of_settings, short
 from laconic.extras.report.facts import facts_of_all, title
 from laconic.extras.report.page import fill
-from laconic.extras.report.standing import counts, standing
+from laconic.extras.report.standing import counts, progress_of
 from laconic.extras.report.sweep import (
     Setting,
     Sweep,
@@ -156,7 +156,7 @@ def _list_entry(folder: Path, run: Run) -> dict[str, str]:
     return {
         "name": name,
         "link": f"{quote(name)}/report.html" if (run.folder / "report.html").exists() else "",
-        "state": run.state if run.finished else standing(run),
+        "state": run.state if run.finished else progress_of(run),
         "overrides": " ".join(run.overrides or ()),
     }
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.envs.errors import install
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Picture:
         if self.png:
             (folder / f"{self.name}.png").write_bytes(self.png)
         else:
-            say(f"picture: {LEFT_OUT}")
+            echo(f"picture: {LEFT_OUT}")
 
 
 @dataclass(frozen=True, slots=True)

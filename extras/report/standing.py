@@ -25,7 +25,7 @@ MAX_JOBS, MAX_OVERRIDE = 1_000_000, 10_000
 NOT_EVALUATED = "without an evaluation after training"
 
 
-def standing(run: Run) -> str:
+def progress_of(run: Run) -> str:
     """Describe an unfinished run: its state, its last evaluation, and the reason of a failure."""
     parts = [run.state]
     if run.metrics:

@@ -14,7 +14,7 @@ from typing import Any
 from laconic.experiments.run_folder.records import Evaluation, Run, goal
 from laconic.experiments.statistics.pooled import Pairs, changed, pooled
 from laconic.experiments.statistics.words import change, label, level, share_of_before
-from laconic.extras.report.standing import standing
+from laconic.extras.report.standing import progress_of
 from laconic.learners.metrics import Interval
 
 _IN_TABLE = (
@@ -214,7 +214,7 @@ def _row(setting: Setting, first: str) -> tuple[str, ...]:
 def _unfit(run: Run) -> str:
     """Return the reason why a run is in no mean; empty if it is in one."""
     if not run.finished:
-        return standing(run)
+        return progress_of(run)
     if run.after is None:
         return "no evaluation after training"
     if run.after.step < max(run.metrics, default=0):

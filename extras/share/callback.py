@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from laconic.experiments.command_line.say import say
+from laconic.experiments.command_line.echo import echo
 from laconic.experiments.session.training_run import Callback, TrainingRun
 
 
@@ -24,4 +24,4 @@ class Card(Callback):
         try:
             write_card(read_run(run.folder.path), run.policies)
         except Exception as error:  # The weights are saved, so unusual settings must not fail here.
-            say(f"there is no model card: {type(error).__name__}: {error}")
+            echo(f"there is no model card: {type(error).__name__}: {error}")

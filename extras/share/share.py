@@ -24,7 +24,7 @@ from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.arguments import Argument, read_arguments, refuse
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.run_folder.runs import read_run
 from laconic.extras.share.card import ADAPTER, LOCAL, TEAM, base_model, model_card
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if (options.repository is None) == (options.folder is None):
         refuse("expected a repository (<owner>/<name>) or folder=<new folder>, and not both")
     try:
-        say(share(options))
+        echo(share(options))
     except (SettingError, OSError, HTTPError, HFValidationError) as error:
-        complain(f"error: {error}")
+        echo_error(f"error: {error}")
         sys.exit(1)
 
 

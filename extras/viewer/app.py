@@ -18,7 +18,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.experiments.run_folder.records import Said, Transcript
+from laconic.experiments.run_folder.records import Transcript, TurnRecord
 from laconic.extras.report.group_view import COLORINGS, group_of
 from laconic.extras.viewer.episodes import Episodes, Filter, Solved, cost, score, verdict
 from laconic.extras.viewer.groups import draw
@@ -315,13 +315,13 @@ def _task(episode: Transcript) -> Text:
     return task.append(episode.question, style="not bold")
 
 
-def _head(episode: Transcript, turn: Said, reward: Reward | None) -> Text:
+def _head(episode: Transcript, turn: TurnRecord, reward: Reward | None) -> Text:
     place = agents(episode).index(turn.agent)
     head = Text(f"\n{turn.agent}", style=f"bold {_COLORS[place % len(_COLORS)]}")
     return head.append(f"  {', '.join(_notes(turn, reward))}", style=f"not bold default {_FAINT}")
 
 
-def _notes(turn: Said, reward: Reward | None) -> Iterator[str]:
+def _notes(turn: TurnRecord, reward: Reward | None) -> Iterator[str]:
     yield f"round {turn.round + 1}"
     yield f"{turn.tokens} token{'' if turn.tokens == 1 else 's'}"
     if turn.tokens_thought:
@@ -336,7 +336,7 @@ def _notes(turn: Said, reward: Reward | None) -> Iterator[str]:
         yield "stopped at its limit"
 
 
-def _thought(turn: Said) -> Text | None:
+def _thought(turn: TurnRecord) -> Text | None:
     return _indented(f"(thought) {turn.thought}", f"italic {_FAINT}") if turn.thought else None
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.foreign import read_status, without_controls
-from laconic.experiments.run_folder.records import Said, Transcript
+from laconic.experiments.run_folder.records import Transcript, TurnRecord
 from laconic.experiments.run_folder.runs import read_transcript
 from laconic.experiments.session.rule_kinds import silence_to_watch
 from laconic.learners.untrusted_files import open_regular, parse_json, read_yaml
@@ -139,7 +139,7 @@ class Episodes:
         return self._reward
 
 
-def cost(turn: Said, reward: Reward) -> float:
+def cost(turn: TurnRecord, reward: Reward) -> float:
     """Return the cost of a message in reward units, without the exemption of answers."""
     tokens = turn.tokens + reward.thought_weight * turn.tokens_thought
     return reward.price * tokens / reward.normalizer

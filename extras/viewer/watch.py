@@ -23,7 +23,7 @@ from pathlib import Path
 
 from laconic.envs.errors import install
 from laconic.experiments.command_line.arguments import Argument, read_arguments
-from laconic.experiments.command_line.say import complain
+from laconic.experiments.command_line.echo import echo_error
 
 NEEDED = f"laconic watch needs the package textual; install it with: {install('watch')}"
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run = Argument("run folder; the run need not have started", Path, placed=True, needed=True)
     folder = read_arguments("watch", __doc__, arguments, {"run": run}).run
     if problem := _problem(folder):
-        complain(f"error: {problem}")
+        echo_error(f"error: {problem}")
         sys.exit(1)
     from laconic.extras.viewer.app import Viewer
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from laconic.envs.dialogue.budget import Tokenize, well_formed
+from laconic.envs.dialogue.budget import Tokenize, replace_surrogates
 from laconic.envs.dialogue.messages import SilenceWord, join_thought, split_thought
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.cache import remembered
@@ -383,7 +383,7 @@ def tokenize_with(tokenizer: PreTrainedTokenizerBase) -> Tokenize:
     backend.encode_special_tokens = True
 
     def cut(text: str) -> tuple[str, ...]:
-        spans = backend.encode(well_formed(text), add_special_tokens=False).offsets
+        spans = backend.encode(replace_surrogates(text), add_special_tokens=False).offsets
         if not spans:
             return (text,) if text else ()
         ends = [min(end, start) for (_, end), (start, _) in zip(spans, spans[1:], strict=False)]
@@ -393,7 +393,7 @@ def tokenize_with(tokenizer: PreTrainedTokenizerBase) -> Tokenize:
     @remembered
     def tokenize(text: str) -> Pieces:
         # Without offsets, in half the time.
-        (encoded,) = backend.encode_batch_fast([well_formed(text)], add_special_tokens=False)
+        (encoded,) = backend.encode_batch_fast([replace_surrogates(text)], add_special_tokens=False)
         return Pieces(text, max(len(encoded), bool(text)), cut)
 
     return tokenize

@@ -215,7 +215,7 @@ class GatePolicy(HFPolicy):
             yield
 
 
-def put_gate(
+def attach_gate(
     gate: Gate, policies: Mapping[str, HFPolicy], environment: ParallelEnv[str, Any, Any]
 ) -> None:
     """Build a gate for an environment, and put it in front of policies of this kind."""

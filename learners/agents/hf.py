@@ -202,9 +202,9 @@ class HFTeam:
             restore(self._run, self.step, policies)
         give_optimizers(policies, optimizers)
         if self.gate is not None:
-            from laconic.learners.agents.gated import put_gate
+            from laconic.learners.agents.gated import attach_gate
 
-            put_gate(self.gate, policies, environment)
+            attach_gate(self.gate, policies, environment)
         if self.speaker is not None:
             from laconic.learners.agents.gated import put_speaker
 

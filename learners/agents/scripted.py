@@ -29,7 +29,7 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import Word
-from laconic.envs.dialogue.addressing import Audience
+from laconic.envs.dialogue.addressing import Recipients
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.option import option_of
 from laconic.envs.dialogue.roster import role_of
@@ -189,7 +189,7 @@ def address_facts(
         environment: environment that it plays in.
         share: fraction of the messages with an address, 0 to 1.
     """
-    audience = option_of(environment, Audience)
+    audience = option_of(environment, Recipients)
     if audience is None or audience.settings != "names":
         return script
     answering: Sequence[str] = environment.answering  # type: ignore[attr-defined]

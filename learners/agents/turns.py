@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from tokenizers import AddedToken, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.budget import replace_surrogates
 from laconic.learners.agents.cache import remembered
 
 _OPEN, _CLOSE = "\U0010fffd", "\U0010fffc"
@@ -85,7 +85,7 @@ class TurnTokenizer:
 
     def plain(self, text: str) -> str:
         """Return a text that spells no control token in its other spelling."""
-        return well_formed(text).replace(_OPEN, "\ufffd")
+        return replace_surrogates(text).replace(_OPEN, "\ufffd")
 
     def controls_in(self, marked: str) -> list[int]:
         """Return the control tokens of a marked text, in order."""

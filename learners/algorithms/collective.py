@@ -70,7 +70,7 @@ class CollectiveLearner(GroupLearner):
                 "learner.collective pays whole groups of independent episodes; got learner.collect"
                 f" ({type(collect).__name__}): set learner/collect=null"
             )
-        ballots = Ballots(collective or Collective())
+        ballots = Votes(collective or Collective())
         super().__init__(policies, optimizer, collect=ballots, **common)
         if isinstance(self.price, AccuracyFloor):
             raise SettingError(
@@ -87,7 +87,7 @@ class CollectiveLearner(GroupLearner):
 
 
 @dataclass(frozen=True, slots=True)
-class Ballots(Collector):
+class Votes(Collector):
     """Plays independent episodes, and pays every agent by the vote or for consistency."""
 
     credit: ClassVar[str] = "own"  # type: ignore[misc]
@@ -169,7 +169,7 @@ class Ballots(Collector):
         return Group(
             episodes[0].task,
             tuple(
-                pay_instead(
+                relabel_rewards(
                     episode,
                     dict(zip(agents, pay, strict=True)),
                     {
@@ -195,7 +195,7 @@ def grade_alone(benchmark: Benchmark, task: Task, episode: Episode) -> dict[str,
     }
 
 
-def pay_instead(
+def relabel_rewards(
     episode: Episode, pay: Mapping[str, float], measures: Mapping[str, float]
 ) -> Episode:
     """Return an episode of one round that pays each agent another task reward; charges stay.

@@ -97,7 +97,7 @@ BAD = [
     ([*VOTERS, "learner.sharing=shared"], ["learner.sharing=shared", "set agent.sharing=separate"]),
     ([*VOTERS, "env.team.solver=1"], ["1 policies of 1 agents", "several agents in env.team"]),
     ([*VOTERS, "env.reward.when=solved"], ["set env.reward.when=always"]),
-    ([*VOTERS, "learner/collect=contrast"], ["(Contrast)", "learner/collect=null"]),
+    ([*VOTERS, "learner/collect=contrast"], ["(DynamicSampling)", "learner/collect=null"]),
     ([*VOTERS, "learner/price=accuracy_floor"], ["set learner/price=pass_rate"]),
     (["learner=mc_grpo", "learner.collect.episodes=0"], ["collect.episodes", "got 0"]),
     (["learner=sdpo", "learner.unit=episode"], ["learner.unit must be 'reply'", "got 'episode'"]),

@@ -14,7 +14,7 @@ from laconic.envs import registry
 from laconic.envs.errors import SettingError
 from laconic.envs.library.commons import Commons
 from laconic.envs.library.signal.benchmark import Signal
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 
 RULES = (
     *("reward", "budget", "possible_agents", "rounds", "answering", "instructions"),
@@ -109,4 +109,4 @@ def test_a_free_game_has_no_price_and_no_caps_and_everyone_hears_all(name):
 def test_a_configuration_has_no_free_game():
     override = "+env.free=true"
     with pytest.raises(SettingError, match=r"env\.reward\.price=0"):
-        settle(compose(override), [override])
+        finalize_config(compose(override), [override])

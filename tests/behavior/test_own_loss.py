@@ -69,21 +69,21 @@ def test_a_wrong_one_is_refused_before_anything_is_written(
 
 
 def test_a_function_and_a_class_are_fitted_to_a_config_of_ours(my_package):
-    from laconic.experiments.command_line.targets import settle
+    from laconic.experiments.command_line.targets import finalize_config
 
     typed = [f"learner.objective._target_={__name__}.plain"]
     cfg = laconic.compose(*typed)
-    settle(cfg, typed)
+    finalize_config(cfg, typed)
     assert set(cfg.learner.objective) == {"_target_", "_partial_"}
     # An option of a package has our settings around its own, and no override that drops them.
     cfg = laconic.compose()
     cfg.learner.objective._target_ = "my_package.dual_clip.DualClip"
-    notes = settle(cfg, [])
+    notes = finalize_config(cfg, [])
     assert set(cfg.learner.objective) == {"_target_", "epsilon"}
     assert any("learner.objective.beta" in note for note in notes)
     # A mistake in its own settings is one.
     OmegaConf.update(cfg, "learner.objective.capp", 2, force_add=True)
-    settle(cfg, [])
+    finalize_config(cfg, [])
     assert "capp" in cfg.learner.objective
 
 

@@ -10,10 +10,10 @@ from safetensors import safe_open
 
 from laconic import envs
 from laconic.envs.registry import recipes
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.session.evaluation import evaluation_starts
-from laconic.experiments.session.header import header, unseen
+from laconic.experiments.session.header import header, untrained_warning
 from laconic.experiments.session.setup import make_environments, make_team
 from laconic.learners.agents.recipes import CARD, SHIPPED, shipped
 from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy
@@ -75,7 +75,7 @@ def composed(name):
     overrides = [f"env={name}", "threads=1"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=overrides)
-        settle(cfg, overrides)
+        finalize_config(cfg, overrides)
     return cfg
 
 
@@ -83,10 +83,10 @@ def composed(name):
 def test_a_run_names_its_shipped_weights_or_says_how_to_make_some(name, tmp_path):
     cfg = composed(name)
     if folder := shipped(name):
-        assert unseen(cfg) == ""
+        assert untrained_warning(cfg) == ""
         assert header(cfg, {"env": name}, tmp_path)[-1] == f"weights shipped for {name}: {folder}"
         return
-    said = unseen(cfg)
+    said = untrained_warning(cfg)
     assert f"these weights never saw {name} (they were trained on gsm8k)" in said
     time = f" (about {RECIPES[name].minutes} minutes on one core)" if name in RECIPES else ""
     assert f"warm-start env={name} threads=1 hydra.run.dir=warm/{name}{time}, then" in said

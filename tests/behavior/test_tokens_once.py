@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_module
 
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 from laconic.experiments.session.setup import make_environments, make_learner, make_team
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -25,7 +25,7 @@ def team_of(method: str, model: Path) -> tuple[Any, dict[str, Any]]:
     with initialize_config_module("laconic.conf", version_base="1.3"):
         overrides = [f"agent.model={model}", f"learner={method}", "env.tasks=4"]
         cfg = compose("train", overrides=overrides)
-        settle(cfg, overrides)
+        finalize_config(cfg, overrides)
     team = make_team(cfg)
     return cfg, team.policies(make_environments(cfg, 1, "train", team)[0])
 

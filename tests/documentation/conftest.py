@@ -23,7 +23,7 @@ from places import configs
 from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.meanings import asked_keys, describe_keys
 from laconic.experiments.command_line.own_environments import offer_environments
-from laconic.experiments.command_line.tree import CONF, accept_hidden
+from laconic.experiments.command_line.tree import CONF, allow_unlisted
 from laconic.experiments.session.checks import check_train
 
 _MODULES = "laconic.experiments."
@@ -129,7 +129,7 @@ def _check(command: Command, folder: Path) -> None:
         return
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-        for overrides in _variants(accept_hidden(parsed.overrides, program.config)):
+        for overrides in _variants(allow_unlisted(parsed.overrides, program.config)):
             offer_environments(overrides, CONF)
             cfg = compose(
                 program.config, [*program.settings, *overrides, *([searched] if searched else [])]

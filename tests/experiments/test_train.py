@@ -15,7 +15,7 @@ from omegaconf import open_dict
 from transformers import AutoModelForCausalLM
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.tree import CONF, accept_hidden
+from laconic.experiments.command_line.tree import CONF, allow_unlisted
 from laconic.experiments.session.setup import draw_starts
 from laconic.experiments.train import main
 from laconic.extras.report import doctor
@@ -87,7 +87,7 @@ def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
 def test_the_program_returns_the_score_of_the_last_evaluation(small, tmp_path, rows):
     overrides = [*small, "train.steps=1", "logger=none"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = compose("train", overrides=accept_hidden(overrides), return_hydra_config=True)
+        cfg = compose("train", overrides=allow_unlisted(overrides), return_hydra_config=True)
     with open_dict(cfg):
         cfg.hydra.runtime.output_dir = str(tmp_path)
         HydraConfig.instance().set_config(cfg)

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from laconic.experiments.command_line.tree import CONF, accept_hidden
+from laconic.experiments.command_line.tree import CONF, allow_unlisted
 from laconic.learners import checkpoint
 from laconic.learners.metrics import GLOSSARY
 from laconic.learners.training.objective import LENGTH_BUCKETS
@@ -76,7 +76,7 @@ def test_a_run_folder_holds_everything_that_is_promised(trained):
 def test_the_saved_configuration_is_the_composed_one_with_every_reference_resolved(trained, small):
     folder, _ = trained
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = compose("train", overrides=accept_hidden([*small, "report=true"]))
+        cfg = compose("train", overrides=allow_unlisted([*small, "report=true"]))
     composed = OmegaConf.to_container(cfg, resolve=True)
     saved = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"), resolve=False)
     names = {"env": "gsm8k", "agent": saved["names"]["agent"], "learner": "gspo"}

@@ -305,7 +305,7 @@ class Commons(WordedCommons):
         caught = dict(zip(present, granted, strict=True))
         month = Month(state.stock, wishes, caught, self.fair(state))
         rest = month.after
-        collapsed = stock.littered(rest) > CAPACITY if self.words.inverse else rest < LEAST
+        collapsed = stock.pollute(rest) > CAPACITY if self.words.inverse else rest < LEAST
         state = replace(
             state,
             stock=rest,
@@ -326,7 +326,7 @@ class Commons(WordedCommons):
     def _grow(self, state: State) -> State:
         """Return the state before the next harvest; after the last month nothing grows."""
         state = replace(state, talk=None, speaker="")
-        grow = stock.littered if self.words.inverse else stock.grown
+        grow = stock.pollute if self.words.inverse else stock.regrow
         return state if self.is_over(state) else replace(state, stock=grow(state.stock))
 
     def is_over(self, state: State) -> bool:

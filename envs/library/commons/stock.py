@@ -86,12 +86,12 @@ def fair_duty(stock: int, agents: int) -> int:
     return -(-max(stock + ADDED - CAPACITY, 0) // agents)
 
 
-def grown(rest: int) -> int:
+def regrow(rest: int) -> int:
     """Return the stock of the next month."""
     return min(CAPACITY, 2 * rest)
 
 
-def littered(rest: int) -> int:
+def pollute(rest: int) -> int:
     """Return the trash of the next month, which may exceed the capacity."""
     return rest + ADDED
 

@@ -24,7 +24,7 @@ from laconic.learners.rollout.play import collect
 from laconic.learners.rollout.runner import Start
 
 
-class Contrast(Collector):
+class DynamicSampling(Collector):
     """Plays independent episodes, and further groups in place of those without contrast.
 
     A further group that has no contrast either is dropped. Groups that cannot be replaced stay, so

@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Demonstrator:
+class TeacherForcing:
     """Policy that replies as one policy, in the tokens of another."""
 
     speaker: Policy
@@ -55,7 +55,7 @@ class Demonstrator:
 
 
 @dataclass
-class Taught(Collector):
+class TeacherDemos(Collector):
     """Plays a scripted teacher.
 
     The score of its episodes is not used, so slow grading is skipped.
@@ -110,7 +110,7 @@ class Taught(Collector):
         return train_only(episode, agents.keys() - unselected) if unselected else episode
 
 
-class OwnBest(Collector):
+class RejectionSampling(Collector):
     """Plays the policies, and imitates the solved episode of each group with the fewest tokens.
 
     This is rejection sampling, as in expert iteration and STaR (arXiv 2203.14465). Nothing is
@@ -236,7 +236,7 @@ def train_only(episode: Episode, agents: Collection[str]) -> Episode:
 
 def _demonstrator(teacher: Policy, policy: Policy) -> Policy:
     """Return a policy that replies as the teacher; a policy without weights is returned itself."""
-    return Demonstrator(teacher, policy) if isinstance(policy, HFPolicy) else policy
+    return TeacherForcing(teacher, policy) if isinstance(policy, HFPolicy) else policy
 
 
 def _index_of_best(episodes: Sequence[Episode]) -> int | None:

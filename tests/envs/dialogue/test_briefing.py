@@ -9,7 +9,7 @@ import pytest
 from laconic import envs
 from laconic.envs.dialogue.briefing import (
     FORMS,
-    Briefing,
+    PromptBuilder,
     Rules,
     Templates,
     known_and_asked,
@@ -28,7 +28,7 @@ def roster(answer="solver"):
 
 def openings(task, shares, rules, explained, form):
     parts = known_and_asked(task, shares, explained.separator)
-    return Briefing(rules, explained, form).openings(parts)
+    return PromptBuilder(rules, explained, form).openings(parts)
 
 
 def written(*settings):

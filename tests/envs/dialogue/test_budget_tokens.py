@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from laconic.envs.dialogue.budget import _ASCII, _TOKEN, cut, split_words, well_formed
+from laconic.envs.dialogue.budget import _ASCII, _TOKEN, cut, replace_surrogates, split_words
 
 
 def test_the_empty_text_has_no_tokens():
@@ -78,8 +78,8 @@ def test_a_tokenizer_that_never_fits_leaves_nothing():
 
 
 def test_lone_surrogates_become_question_marks_one_by_one():
-    assert well_formed("a\ud83d\ude00b\udfff") == "a??b?"
-    assert well_formed("\U0001f600 \u00e9") == "\U0001f600 \u00e9"
+    assert replace_surrogates("a\ud83d\ude00b\udfff") == "a??b?"
+    assert replace_surrogates("\U0001f600 \u00e9") == "\U0001f600 \u00e9"
 
 
 def test_ascii_is_cut_as_any_other_text_is():

@@ -10,7 +10,7 @@ from places import ROOT
 
 from laconic import envs
 from laconic.envs.dialogue import DialogueEnv, chosen
-from laconic.envs.dialogue.addressing import Audience
+from laconic.envs.dialogue.addressing import Recipients
 from laconic.envs.dialogue.by_reply import LinksByReply
 from laconic.envs.dialogue.channel import Transmission
 from laconic.envs.dialogue.chosen import DialogueOptions, TeamOptions
@@ -109,13 +109,13 @@ def test_an_option_that_is_off_or_stays_out_is_not_asked():
 
 def test_options_are_found_by_class_and_act_in_one_order():
     env = envs.make("gsm8k", tasks=4, topology={"kind": "by_reply"})
-    order = [LinksByReply, Transmission, Audience, Faults]
+    order = [LinksByReply, Transmission, Recipients, Faults]
     assert [type(option) for option in env.options] == order
     assert [option.on for option in env.options] == [True, False, False, False]
-    assert option_of(env, Audience) is env.options[2]
+    assert option_of(env, Recipients) is env.options[2]
     world = envs.make("commons", tasks=4)
     assert option_of(world, Faults) is option_of(world, LinksByReply) is None
-    assert option_of(object(), Audience) is None
+    assert option_of(object(), Recipients) is None
     assert len(chosen.team_options(TeamOptions(), "ring", world._roster, world.reward)) == 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.contract import check_env
-from laconic.envs.dialogue.briefing import Opening, Rules
+from laconic.envs.dialogue.briefing import InitialPrompt, Rules
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster
@@ -33,7 +33,7 @@ class Chat(TeamEnv):
         pass
 
     def _openings(self):
-        return {agent: Opening("All.", agent) for agent in self.agents}
+        return {agent: InitialPrompt("All.", agent) for agent in self.agents}
 
     def _resolve(self):
         earned = {"a_0": 1.0, "b_0": 0.0}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from laconic.envs.sandbox.leftovers import MAX_ENTRIES, crowded, remove
+from laconic.envs.sandbox.leftovers import MAX_ENTRIES, remove, too_many_files
 
 
 def test_an_empty_folder_is_not_crowded_and_goes(tmp_path: Path) -> None:
     folder = tmp_path / "program"
     folder.mkdir()
-    assert not crowded(str(folder), 0)
+    assert not too_many_files(str(folder), 0)
     remove(str(folder))
     assert list(tmp_path.iterdir()) == []
 
@@ -19,10 +19,10 @@ def test_an_empty_folder_is_not_crowded_and_goes(tmp_path: Path) -> None:
 def test_size_and_number_of_files_make_a_folder_crowded(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "file").write_bytes(bytes(5000))
-    assert crowded(str(tmp_path), 4000) and not crowded(str(tmp_path), 100_000)
+    assert too_many_files(str(tmp_path), 4000) and not too_many_files(str(tmp_path), 100_000)
     for number in range(MAX_ENTRIES):
         (tmp_path / str(number)).touch()
-    assert crowded(str(tmp_path), 1e9)
+    assert too_many_files(str(tmp_path), 1e9)
 
 
 def test_no_depth_no_right_and_no_link_keeps_a_folder(tmp_path: Path) -> None:

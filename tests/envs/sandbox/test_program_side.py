@@ -7,7 +7,7 @@ import os
 import pytest
 
 from laconic.envs.sandbox.link import FaultError, Link
-from laconic.envs.sandbox.program_side import Side
+from laconic.envs.sandbox.program_side import ProgramProcess
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def link():
     if child == 0:
         try:
             os.close(asks)
-            Side(requests, replies).serve()
+            ProgramProcess(requests, replies).serve()
         finally:
             os._exit(1)
     os.close(requests)

@@ -15,7 +15,7 @@ from marks import SET_FLAGS, copies, marks
 
 from laconic.envs import sandbox
 from laconic.envs.sandbox import Limits, Program, jail, run_at, syscalls
-from laconic.envs.sandbox.interpreters import Place, start_program
+from laconic.envs.sandbox.interpreters import Workspace, start_program
 
 ALLOWED, REFUSED, KILLED = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
 SUCCEEDS = 0x00050000
@@ -208,7 +208,7 @@ def attack_as_a_program(paths: list[Path], folder: Path, patch: pytest.MonkeyPat
     (requests, asks), (answers, answered) = os.pipe(), os.pipe()
     limits = asdict(Limits(seconds=30, cpu_seconds=20, processes=10_000))
     job = {"level": "process", "limits": limits}
-    place = Place(False, "", None)
+    place = Workspace(False, "", None)
     child = start_program(job, place, str(folder), requests=requests, replies=answered)
     for end in (requests, asks, answered):
         os.close(end)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from laconic.envs.sandbox.warden import SHOWN, Finding, watch
+from laconic.envs.sandbox.warden import SHOWN, Result, watch
 
 LIMITS = {"seconds": 5.0, "cpu_seconds": 5.0, "idle_seconds": 5.0, "file_kb": 1}
 PASSED = {"result": True}
@@ -15,7 +15,7 @@ FAILED = {"result": False, "kind": "failed", "message": "AssertionError"}
 
 
 def found(count: int, *events: dict[str, object]) -> dict[str, object]:
-    finding = Finding(count, LIMITS)
+    finding = Result(count, LIMITS)
     for event in events:
         finding.note(event)
     return finding.verdict()
@@ -47,7 +47,7 @@ def test_a_message_is_one_short_line_of_ascii():
 
 def test_the_form_is_noted_and_a_late_end_is_a_time_out():
     assert found(1, {"form": "shared"}, PASSED)["form"] == "shared"
-    finding = Finding(1, {**LIMITS, "cpu_seconds": 0.0})
+    finding = Result(1, {**LIMITS, "cpu_seconds": 0.0})
     finding.note({"result": False, "kind": "error", "message": "the program ended"})
     assert finding.verdict()["outcome"] == "timeout"
 
@@ -61,11 +61,11 @@ def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
         source, sink = os.pipe()
         os.write(sink, json.dumps(PASSED).encode() + b"\n" + json.dumps(FAILED).encode() + b"\n")
         os.close(sink)
-        finding = Finding(2, LIMITS)
+        finding = Result(2, LIMITS)
         watch(source, "", finding, ())
         assert finding.verdict()["results"] == [True, False]
         source, sink = os.pipe()
-        late = Finding(1, {**LIMITS, "seconds": 0.1})
+        late = Result(1, {**LIMITS, "seconds": 0.1})
         watch(source, "", late, ())
         assert late.verdict()["outcome"] == "timeout"
     finally:
@@ -84,7 +84,7 @@ class Used:
 
 
 def test_each_piece_has_its_time_and_all_have_it_so_many_times():
-    finding, usage = Finding(9, {**LIMITS, "times": 2.0}), Used()
+    finding, usage = Result(9, {**LIMITS, "times": 2.0}), Used()
     usage.cpu_seconds = 4.0
     assert not finding.is_over(usage)
     finding.note(PASSED)
@@ -99,7 +99,7 @@ def test_each_piece_has_its_time_and_all_have_it_so_many_times():
 
 
 def test_a_piece_that_uses_up_its_own_time_is_over():
-    finding, usage = Finding(9, {**LIMITS, "times": 5.0}), Used()
+    finding, usage = Result(9, {**LIMITS, "times": 5.0}), Used()
     usage.cpu_seconds = 1.0
     finding.note(PASSED)
     finding.begin_piece(usage)
@@ -111,7 +111,7 @@ def test_a_piece_that_uses_up_its_own_time_is_over():
 
 
 def test_without_times_all_pieces_share_one_time():
-    finding, usage = Finding(2, LIMITS), Used()
+    finding, usage = Result(2, LIMITS), Used()
     usage.cpu_seconds = 4.0
     finding.note(PASSED)
     finding.begin_piece(usage)

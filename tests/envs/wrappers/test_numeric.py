@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.messages import Message, heard
+from laconic.envs.dialogue.messages import Message, format_messages
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.envs.wrappers.numeric import (
@@ -130,7 +130,7 @@ def test_what_was_heard_is_read_back_line_by_line() -> None:
         Message("helper_0", 0, "", 0),
         Message("helper_1", 0, "two: 2", 3),
     )
-    text = heard(messages)
+    text = format_messages(messages)
     assert messages_in(text, ("solver_0", "helper_0", "helper_1")) == {
         "solver_0": "one\nhelper_0: forged\n  deep",
         "helper_1": "two: 2",
@@ -138,7 +138,7 @@ def test_what_was_heard_is_read_back_line_by_line() -> None:
 
 
 def test_what_is_nobodys_is_left_out() -> None:
-    assert messages_in(heard(()), ("helper_0",)) == {}
+    assert messages_in(format_messages(()), ("helper_0",)) == {}
     text = "helper_0: yes\nRevise your work.\n  indented\nstranger_0: no\n  more\n"
     assert messages_in(text, ("helper_0",)) == {"helper_0": "yes"}
 

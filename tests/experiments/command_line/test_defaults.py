@@ -13,7 +13,7 @@ from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.envs.registry import recipes
 from laconic.experiments.command_line.defaults import team_defaults
-from laconic.experiments.command_line.targets import part_name, settle
+from laconic.experiments.command_line.targets import finalize_config, part_name
 from laconic.experiments.command_line.tree import leaves
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
@@ -41,7 +41,7 @@ def composed(*overrides):
     """Compose a training and apply the defaults; return the configuration and the notes."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=list(overrides))
-        notes = settle(cfg, overrides)
+        notes = finalize_config(cfg, overrides)
     return cfg, notes
 
 
@@ -155,7 +155,7 @@ def test_without_hydra_the_values_are_the_same():
     warm = ("experiment=warm_start", "env=jury")
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=list(warm))
-    settle(cfg, warm)
+    finalize_config(cfg, warm)
     assert cfg == composed(*warm)[0]
 
 

@@ -11,7 +11,7 @@ from places import CONF, EXTRAS_CONF, configs
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import programs, tree
 from laconic.experiments.command_line.programs import PROGRAMS, Program, config_folders
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 
 
 def test_a_package_adds_a_program(register):
@@ -61,8 +61,8 @@ def test_a_package_says_how_a_warm_start_teaches_its_environment(register):
     register(programs.CONFIG_GROUP, "mine", "my_conf", files)
     overrides = ["experiment=warm_start", "env=mine"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        settle(cfg := compose("train", overrides), overrides)
-        settle(plain := compose("train", overrides[1:]), overrides[1:])
+        finalize_config(cfg := compose("train", overrides), overrides)
+        finalize_config(plain := compose("train", overrides[1:]), overrides[1:])
     assert (cfg.train.steps, cfg.agent.model_config.hidden) == (5, 32)
     assert plain.train.steps == 60
 

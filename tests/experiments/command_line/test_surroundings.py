@@ -10,7 +10,7 @@ import sys
 import pytest
 from places import ROOT
 
-from laconic.experiments.command_line.surroundings import find_problem
+from laconic.experiments.command_line.surroundings import preflight
 
 OURS = "laconic.experiments.command_line.console"
 PROGRAMS = [
@@ -53,7 +53,7 @@ def test_python_without_docstrings_is_named_as_the_cause(tmp_path, arguments):
 
 
 def test_python_without_asserts_alone_is_no_problem(tmp_path):
-    assert find_problem() is None
+    assert preflight() is None
     assert _started(["train", "--help"], tmp_path, PYTHONOPTIMIZE="1").returncode == 0
 
 
@@ -95,7 +95,7 @@ def test_a_character_that_the_output_lacks_is_replaced(tmp_path, module, environ
 
 CAUSES = """
 import resource
-from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
+from laconic.experiments.command_line.surroundings import find_memory_limit, preflight
 
 library = ImportError("x.so: failed to map segment from shared object")
 wrapped = RuntimeError("no tokenizer")
@@ -104,7 +104,7 @@ causes = [MemoryError(), library, wrapped, OSError(12, "Cannot allocate memory")
 others = [ImportError("No module named 'x'"), OSError(2, "No such file"), RuntimeError("no")]
 print([find_memory_limit(error) for error in causes].count(None))
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-print([find_memory_limit(error) for error in causes].count(None), find_problem())
+print([find_memory_limit(error) for error in causes].count(None), preflight())
 print([find_memory_limit(error) for error in others].count(None))
 """
 
@@ -154,7 +154,7 @@ def test_another_project_of_our_import_name_is_named(tmp_path, arguments):
 def test_only_another_project_of_the_very_name_is_a_problem(tmp_path, monkeypatch, name, script):
     _installed(tmp_path, name, "0.1.0", script)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert find_problem() is None
+    assert preflight() is None
 
 
 def test_the_command_says_who_has_its_import(tmp_path):

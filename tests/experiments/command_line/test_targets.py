@@ -13,14 +13,14 @@ from laconic.experiments.command_line import tree
 from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
+    finalize_config,
     names_taken,
     part_name,
-    settle,
     typed_keys,
 )
 from laconic.experiments.command_line.tree import (
     CONF,
-    accept_hidden,
+    allow_unlisted,
     declared,
     dotted,
     plain,
@@ -69,9 +69,9 @@ def cfg():
 
 
 def settled(cfg, *overrides):
-    """Return the keys of `env` and the notes after `settle`."""
+    """Return the keys of `env` and the notes after `finalize_config`."""
     cfg.env._target_ = OWN
-    notes = settle(cfg, list(overrides))
+    notes = finalize_config(cfg, list(overrides))
     return [key for key in cfg.env if key != "_target_"], notes
 
 
@@ -108,7 +108,7 @@ def test_an_option_of_a_group_drops_what_an_experiment_set_for_another_one():
     recipe = ["experiment=recipes/gpu_24gb", "engine=own"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=recipe)
-        notes = settle(cfg, recipe)
+        notes = finalize_config(cfg, recipe)
     assert list(cfg.engine) == ["_target_"]
     assert [note.partition(" does not take ")[2] for note in notes[:1]] == [
         "engine.start, engine.arguments, left out"
@@ -118,7 +118,7 @@ def test_an_option_of_a_group_drops_what_an_experiment_set_for_another_one():
 def test_nothing_is_left_out_of_a_class_that_no_override_names(cfg):
     keys, notes = settled(cfg, "env.rounds=3")
     assert keys == ["name", "rounds", "reward", "first"] and notes == []
-    assert settle(cfg, ["learner._target_=mine.Learner"]) == [] and "rate" in cfg.learner
+    assert finalize_config(cfg, ["learner._target_=mine.Learner"]) == [] and "rate" in cfg.learner
 
 
 @pytest.mark.parametrize("node", [None, {"price": 1}])
@@ -128,7 +128,7 @@ def test_a_group_that_was_deleted_needs_a_class(cfg, node):
     if node:
         cfg.env = node
     with pytest.raises(SettingError, match=r"^~env leaves no class; add \+env\._target_="):
-        settle(cfg, ["~env"])
+        finalize_config(cfg, ["~env"])
 
 
 class World(ParallelEnv):
@@ -206,40 +206,44 @@ def test_what_no_yaml_shows_needs_no_plus_sign():
     hidden = sorted({*declared(cfg, record)} - {*dotted(cfg)})
     assert len(hidden) > 40
     typed = [f"{key}=7" for key in hidden]
-    assert accept_hidden(typed) == [f"++{text}" for text in typed]
+    assert allow_unlisted(typed) == [f"++{text}" for text in typed]
 
 
 def test_a_chosen_member_without_weights_is_not_frozen():
     member = {"_target_": "laconic.extras.api.ApiTeam", "model": "m", "frozen": True}
     cfg = OmegaConf.create({"agent": {"members": {"solver": member}}})
-    (note,) = settle(cfg, ["agent@agent.members.solver=api"])
+    (note,) = finalize_config(cfg, ["agent@agent.members.solver=api"])
     assert note.endswith("ApiTeam does not take agent.members.solver.frozen, left out")
     assert cfg.agent.members.solver == {"_target_": member["_target_"], "model": "m"}
 
 
 def test_settings_that_a_class_declares_need_no_plus_sign():
     typed = ["env.channel.lose=0.3", "agent.members.helper.frozen=true", "report=false"]
-    assert accept_hidden(["agent=mixed", *typed]) == [
+    assert allow_unlisted(["agent=mixed", *typed]) == [
         "agent=mixed",
         *(f"++{text}" for text in typed),
     ]
     # A mapping sets all of a hidden part; what is shown, undeclared, signed or a flag stays.
-    assert accept_hidden(["agent.lora={rank: 4}"]) == ["++agent.lora={rank: 4}"]
+    assert allow_unlisted(["agent.lora={rank: 4}"]) == ["++agent.lora={rank: 4}"]
     others = ["seed=1", "env=math", "+env.mine=1", "~env.team", "--cfg", "reporter=1", "env.x=1"]
-    assert accept_hidden(others) == others
+    assert allow_unlisted(others) == others
     # Another class declares other settings.
     mine = [f"env._target_={OWN}", "env.first=me"]
-    assert accept_hidden(mine) == [mine[0], "++env.first=me"]
-    assert accept_hidden(mine[1:]) == mine[1:]
+    assert allow_unlisted(mine) == [mine[0], "++env.first=me"]
+    assert allow_unlisted(mine[1:]) == mine[1:]
 
 
 def test_the_words_of_a_switch_mean_true_or_false():
     words = ["report=False", "report=no", "report=0", "report=off", "agent.frozen=N", "resume=no"]
-    assert accept_hidden(words) == [*["++report=false"] * 4, "++agent.frozen=false", "resume=false"]
-    assert accept_hidden(["++report=yes", "report=1"]) == ["++report=true"] * 2
+    assert allow_unlisted(words) == [
+        *["++report=false"] * 4,
+        "++agent.frozen=false",
+        "resume=false",
+    ]
+    assert allow_unlisted(["++report=yes", "report=1"]) == ["++report=true"] * 2
     # Neither a number nor another word is a switch; a sweep of both values stays one.
     others = ["++report=maybe", "++report=true,false", "resume=runs/a", "seed=no", "report"]
-    assert accept_hidden(others) == others
+    assert allow_unlisted(others) == others
 
 
 OPTION = {"_target_": "laconic.learners.algorithms.group.GroupLearner"}
@@ -279,4 +283,4 @@ def test_a_part_is_called_by_its_option_or_by_the_class_in_its_place(
 def test_a_price_of_a_learner_is_answered_with_the_key_of_the_price(price):
     cfg = OmegaConf.create({"env": {}, "agent": {}, "learner": {"price": price}})
     with pytest.raises(SettingError, match=f"set env.reward.price={price}$"):
-        settle(cfg, [f"learner.price={price}"])
+        finalize_config(cfg, [f"learner.price={price}"])

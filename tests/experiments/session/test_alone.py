@@ -6,7 +6,12 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.session.alone import cut_parts, let_write_all, parts_of, tell
+from laconic.experiments.session.alone import (
+    append_instructions,
+    cut_parts,
+    parts_of,
+    single_writer,
+)
 
 TEAM = {"concise": 1, "detailed": 1}
 
@@ -15,7 +20,7 @@ def writer():
     environment = envs.make(
         "tldr", free=True, tasks=3, team={"writer": 1}, answer="joint", rounds=1
     )
-    let_write_all(environment, TEAM)
+    single_writer(environment, TEAM)
     return environment
 
 
@@ -69,12 +74,12 @@ def test_agents_of_one_role_have_headings_of_their_own():
 
 def test_words_follow_the_role_except_in_the_brief_form():
     full = envs.make("gsm8k", free=True, tasks=2)
-    tell(full, "Think first.")
+    append_instructions(full, "Think first.")
     observations, _ = full.reset(seed=0)
     assert all("Think first." in observation["text"] for observation in observations.values())
     brief = envs.make("gsm8k", free=True, tasks=2, instructions="brief")
     before = brief.reset(seed=0)[0]["solver_0"]["text"]
-    tell(brief, "Think first.")
+    append_instructions(brief, "Think first.")
     assert brief.reset(seed=0)[0]["solver_0"]["text"] == before
 
 
@@ -84,7 +89,7 @@ def society(**settings):
 
 def test_each_agent_reads_only_its_own_words_of_a_list():
     plain, env = society(), society()
-    tell(env, ["You are easy-going.", "You are sure of yourself."])
+    append_instructions(env, ["You are easy-going.", "You are sure of yourself."])
     texts = {agent: observation["text"] for agent, observation in env.reset(seed=0)[0].items()}
     assert "easy-going" in texts["solver_0"] and "sure of" not in texts["solver_0"]
     before = plain.reset(seed=0)[0]["solver_0"]["text"]
@@ -96,7 +101,7 @@ def test_each_agent_reads_only_its_own_words_of_a_list():
 
 def test_words_for_more_agents_than_there_are_and_for_policies_that_read_none():
     with pytest.raises(SettingError, match="one for each of solver_0, solver_1; got 1"):
-        tell(society(), ["You are easy-going."])
+        append_instructions(society(), ["You are easy-going."])
     brief = society(instructions="brief")
-    tell(brief, ["You are easy-going.", ""])
+    append_instructions(brief, ["You are easy-going.", ""])
     assert brief.notes == {}

@@ -18,7 +18,7 @@ from laconic.experiments.session.header import (
     header,
     print_start,
     unaffordable,
-    unseen,
+    untrained_warning,
 )
 from laconic.learners.agents.recipes import SHIPPED, shipped
 
@@ -46,15 +46,15 @@ def test_the_header_names_agent_environment_learner_and_folder():
 
 
 def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some():
-    assert unseen(cfg_of()) == ""
-    assert unseen(cfg_of("env=math")) == ""
-    note = unseen(cfg_of("env=matrix"))
+    assert untrained_warning(cfg_of()) == ""
+    assert untrained_warning(cfg_of("env=math")) == ""
+    note = untrained_warning(cfg_of("env=matrix"))
     assert "never saw matrix (they were trained on gsm8k)" in note
     assert (
         "laconic warm-start env=matrix threads=1 hydra.run.dir=warm/matrix, then laconic train"
         " env=matrix agent.model=warm/matrix"
     ) in note
-    note = unseen(cfg_of("env=math", "env.generator.level=3"))
+    note = untrained_warning(cfg_of("env=math", "env.generator.level=3"))
     assert "the weights shipped for math never saw env.generator.level as it is here" in note
     assert "hydra.run.dir=warm/math (about 20 minutes on one core), then" in note
 
@@ -69,7 +69,7 @@ def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some(
     ],
 )  # fmt: skip
 def test_a_setting_that_shipped_weights_never_saw_is_named_with_a_command(overrides, typed):
-    note = unseen(cfg_of(*overrides))
+    note = untrained_warning(cfg_of(*overrides))
     assert note.startswith(f"the weights shipped for gsm8k never saw {overrides[0].split('=')[0]}")
     assert (
         f"laconic warm-start env=gsm8k {typed} threads=1 hydra.run.dir=warm/gsm8k (about 11 minutes"
@@ -79,14 +79,14 @@ def test_a_setting_that_shipped_weights_never_saw_is_named_with_a_command(overri
 
 def test_settings_that_no_agent_reads_are_not_named():
     changed = ["env.reward.price=1", "env.tasks=50", "env.generator.seed=3", "env.budget.round=90"]
-    assert unseen(cfg_of(*changed)) == ""
+    assert untrained_warning(cfg_of(*changed)) == ""
 
 
 def test_of_large_models_and_worlds_of_others_nothing_is_said():
-    assert unseen(cfg_of("env=math", "agent=hf", "agent.model=x")) == ""
+    assert untrained_warning(cfg_of("env=math", "agent=hf", "agent.model=x")) == ""
     cfg = cfg_of("env=math")
     del cfg.env.name
-    assert unseen(cfg) == ""
+    assert untrained_warning(cfg) == ""
 
 
 @pytest.mark.parametrize("removed", [True, False])
@@ -96,18 +96,20 @@ def test_shipped_weights_never_saw_a_class_of_a_user(name, removed, tmp_path):
     cfg.env._target_ = "my_package.Password"
     if removed:
         del cfg.env.name
-    note = unseen(cfg)
+    note = untrained_warning(cfg)
     # Without a name the team takes the weights of gsm8k.
     known = "gsm8k" if removed else name
     assert f"never saw my_package.Password (they were trained on {known})" in note
     assert "agent=smollm2" in note and "warm-start" not in note
-    assert unseen(cfg_of(f"env={name}", "agent=smollm2", "env._target_=my_package.P")) == ""
+    assert (
+        untrained_warning(cfg_of(f"env={name}", "agent=smollm2", "env._target_=my_package.P")) == ""
+    )
     # A run of that class has seen it.
     OmegaConf.save(
         OmegaConf.create({"env": {"_target_": "my_package.Password"}}), tmp_path / "config.yaml"
     )
     cfg.agent.model = str(tmp_path)
-    assert unseen(cfg) == ""
+    assert untrained_warning(cfg) == ""
 
 
 @pytest.mark.parametrize("inside", ["", "policy"])
@@ -119,19 +121,21 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
     ):
         path.parent.mkdir()
         OmegaConf.save(OmegaConf.create(config), path)
-    notes = {world: unseen(cfg_of(f"env={world}", f"agent.model={run / inside}")) for world in
-            ("math", "sports", "tldr")}  # fmt: skip
+    notes = {
+        world: untrained_warning(cfg_of(f"env={world}", f"agent.model={run / inside}"))
+        for world in ("math", "sports", "tldr")
+    }
     assert notes["math"] == notes["sports"] == "" and "trained on math and sports" in notes["tldr"]
     (run / "config.yaml").write_text("- no mapping")
-    assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
+    assert untrained_warning(cfg_of("env=tldr", f"agent.model={run}")) == ""
 
 
 def test_fresh_weights_that_learn_from_reward_alone_get_a_warning():
-    note = unseen(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
+    note = untrained_warning(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
     assert "fresh weights" in note and "laconic warm-start env=math" in note
-    assert unseen(cfg_of("experiment=warm_start", "env=math")) == ""
+    assert untrained_warning(cfg_of("experiment=warm_start", "env=math")) == ""
     taught = cfg_of("experiment=warm_start", "learner=gspo", "agent.model=warm/math")
-    assert unseen(taught) == ""
+    assert untrained_warning(taught) == ""
 
 
 def conflicts_of(most, message, episode=None, **members):

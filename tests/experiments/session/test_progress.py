@@ -164,16 +164,16 @@ def test_a_dumb_terminal_gets_plain_lines(clock):
 
 
 def test_a_part_of_a_step_says_how_long_it_takes_and_how_long_it_took_before(make, clock):
-    doing = ["rollout", clock.now]
-    progress, _ = make(4, doing=lambda: doing)
+    phase = ["rollout", clock.now]
+    progress, _ = make(4, phase=lambda: phase)
     clock.now += 40.0
     assert progress.life() == "rollout 0:40"
-    doing[:] = "update", clock.now
+    phase[:] = "update", clock.now
     assert progress.life() == "update 0:00"
     progress.update(1, {"time/rollout": 40.0, "time/update": 0.5})
     clock.now += 3.0
     assert progress.life() == "update 0:03"
-    doing[:] = "rollout", clock.now - 2.0
+    phase[:] = "rollout", clock.now - 2.0
     assert progress.life() == "rollout 0:02 of about 0:40"
     assert progress.part() == ("rollout", 2.0, 40.0)
     assert make(4)[0].life() == ""
@@ -181,7 +181,7 @@ def test_a_part_of_a_step_says_how_long_it_takes_and_how_long_it_took_before(mak
 
 def test_a_long_step_shows_life_in_plain_lines_and_a_short_one_does_not(make, clock):
     for seconds, printed in ((0.01, True), (60.0, False)):
-        progress, file = make(4, doing=lambda: ("rollout", 100.0), life_seconds=seconds)
+        progress, file = make(4, phase=lambda: ("rollout", 100.0), life_seconds=seconds)
         with progress:
             clock.now = 225.0
             until = time.monotonic() + 5.0
@@ -203,7 +203,7 @@ def test_a_program_may_name_its_parts_itself(make, clock):
 
 
 def test_a_terminal_shows_the_part_of_a_step(make, clock):
-    progress, file = make(4, terminal=True, doing=lambda: ("rollout", 100.0))
+    progress, file = make(4, terminal=True, phase=lambda: ("rollout", 100.0))
     with progress:
         clock.now += 8.0
         progress.update(1, {})

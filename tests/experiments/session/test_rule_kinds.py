@@ -15,7 +15,7 @@ from laconic.envs.library.signal.benchmark import COLORS
 from laconic.envs.task import Task
 from laconic.experiments.session.rule_kinds import Consensus, Fall
 from laconic.experiments.session.rules import Context, Rules
-from laconic.learners.algorithms.collective import Ballots
+from laconic.learners.algorithms.collective import Votes
 from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start
 
@@ -85,7 +85,7 @@ def updates(answer: Answer) -> list[list[float]]:
     for update in range(20):
         voter.progress = update / 19
         starts = [Start(place, key) for place, key in enumerate(keys[8 * update :][:8])]
-        groups = Ballots()([room], policies, starts, 4, seed=0)
+        groups = Votes()([room], policies, starts, 4, seed=0)
         episodes = [episode for group in groups for episode in group.episodes]
         figures.append([fmean(each.measures[name] for each in episodes) for name in NAMES])
     return figures

@@ -8,7 +8,7 @@ from pettingzoo import ParallelEnv
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import finalize_config
 from laconic.experiments.session.setup import make_environments
 from laconic.learners.agents.scripted import ScriptedTeam
 
@@ -76,6 +76,6 @@ def test_it_is_not_left_out_with_the_settings_of_another_class():
     cfg = OmegaConf.create(
         {"env": {"_target_": f"{__name__}.Stranger", "name": "gsm8k", "max_rounds": 1000}}
     )
-    (note,) = settle(cfg, [f"env._target_={__name__}.Stranger"])
+    (note,) = finalize_config(cfg, [f"env._target_={__name__}.Stranger"])
     assert list(cfg.env) == ["_target_", "max_rounds"]
     assert "env.max_rounds" not in note

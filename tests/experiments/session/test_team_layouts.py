@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.experiments.session.team_layouts import LAYOUTS, TeamSettings, Unfit
+from laconic.experiments.session.team_layouts import LAYOUTS, LayoutError, TeamSettings
 
 BY_ROLE = {
     "team": {"solver": 1, "helper": 3},
@@ -87,7 +87,7 @@ def test_parts_are_concatenated_without_anybody_hearing_anybody():
     ],
 )
 def test_a_layout_without_sense_for_an_environment_says_why(layout, env, words):
-    with pytest.raises(Unfit, match=words):
+    with pytest.raises(LayoutError, match=words):
         laid_out(layout, env)
 
 

@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_module
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.mixture import Mixture
-from laconic.experiments.command_line.tree import accept_hidden
+from laconic.experiments.command_line.tree import allow_unlisted
 from laconic.experiments.session.setup import draw_starts, task_keys
 from laconic.experiments.session.training_layouts import in_layout, make_training
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
@@ -21,7 +21,7 @@ from laconic.learners.rollout.play import collect
 def make_all():
     def make(*overrides, count=2):
         with initialize_config_module("laconic.conf", version_base="1.3"):
-            cfg = compose("train", overrides=["env.tasks=20", *accept_hidden(overrides)])
+            cfg = compose("train", overrides=["env.tasks=20", *allow_unlisted(overrides)])
         return make_training(cfg, count, ScriptedTeam("oracle"))
 
     return make

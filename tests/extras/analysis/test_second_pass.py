@@ -9,7 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.session.team_layouts import LAYOUTS, TeamSettings, Unfit
+from laconic.experiments.session.team_layouts import LAYOUTS, LayoutError, TeamSettings
 from laconic.extras.analysis import coordination
 from laconic.extras.analysis.second_pass import (
     SecondPass,
@@ -111,7 +111,7 @@ def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
     assert alone["team"] == {"solver": 1} and alone["information"] == "full"
     assert second["team"] == {"solver": 1, "drafter": 1}
     assert second["schedule"] == [["drafter"], ["solver"]]
-    with pytest.raises(Unfit, match="only the answer of one agent"):
+    with pytest.raises(LayoutError, match="only the answer of one agent"):
         LAYOUTS["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
 
 

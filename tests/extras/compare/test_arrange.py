@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.tree import CONF
-from laconic.experiments.session.team_layouts import Unfit
+from laconic.experiments.session.team_layouts import LayoutError
 from laconic.extras.compare.arrange import arrange, budget_of, thoughts_of
 from laconic.extras.compare.entries import Entry
 
@@ -105,7 +105,7 @@ def test_scripts_read_the_same_form_as_the_comparisons_agent(composed):
 
 def test_words_are_not_said_to_a_policy_that_reads_none(composed):
     entry = Entry("cot", layout="alone", say="Think.")
-    with pytest.raises(Unfit, match="reads no instructions"):
+    with pytest.raises(LayoutError, match="reads no instructions"):
         arrange(composed(), entry)
     assert arrange(composed("agent=scripted", "env.instructions=full"), entry).entry.say == "Think."
 
@@ -120,12 +120,12 @@ def test_environments_other_than_dialogues_are_not_rearranged(composed):
     cfg = composed("env._target_=some.where.Game")
     assert budget_of(cfg) is None
     assert arrange(cfg, Entry("one")).env.rounds == 2
-    with pytest.raises(Unfit, match="this is some.where.Game"):
+    with pytest.raises(LayoutError, match="this is some.where.Game"):
         arrange(cfg, Entry("one", layout="alone"))
 
 
 def test_there_is_no_vote_over_joint_work(composed):
-    with pytest.raises(Unfit, match="no vote over joint work"):
+    with pytest.raises(LayoutError, match="no vote over joint work"):
         arrange(composed("env=tldr", "agent=scripted"), Entry("one", layout="alone", votes=3))
 
 
@@ -136,5 +136,7 @@ def test_a_world_keeps_its_caps_and_takes_no_other_layout(composed):
     assert (scheme.env.planning, scheme.env.view) == ("cmas", "full")
     assert caps(scheme) == caps(cfg)
     for entry in (Entry("single", layout="alone"), Entry("votes", votes=3)):
-        with pytest.raises(Unfit, match="only a dialogue of envs.make can be .* this is boxnet"):
+        with pytest.raises(
+            LayoutError, match="only a dialogue of envs.make can be .* this is boxnet"
+        ):
             arrange(cfg, entry)

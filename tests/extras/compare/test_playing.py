@@ -10,7 +10,7 @@ from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.tree import CONF
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.session.setup import make_team
-from laconic.experiments.session.team_layouts import Unfit
+from laconic.experiments.session.team_layouts import LayoutError
 from laconic.extras.compare.arrange import arrange
 from laconic.extras.compare.entries import Entry
 from laconic.extras.compare.playing import play_entry
@@ -60,7 +60,7 @@ def test_a_matched_vote_spends_as_many_tokens_as_its_reference(played):
     assert row.notes[-1].startswith("3 samples of") and row.notes[-1].endswith("of team")
 
 
-@pytest.mark.parametrize(("script", "kind"), [("oracle", Unfit), (None, SettingError)])
+@pytest.mark.parametrize(("script", "kind"), [("oracle", LayoutError), (None, SettingError)])
 def test_only_a_script_that_cannot_play_the_environment_is_unfit_for_it(
     played, monkeypatch, script, kind
 ):
@@ -101,7 +101,7 @@ def test_silenced_agents_say_nothing_and_the_others_still_speak(played, rows):
 
 
 def test_silencing_an_unknown_agent_is_refused(played):
-    with pytest.raises(Unfit, match="agents of solver_0, helper_0, .*; got helper_9"):
+    with pytest.raises(LayoutError, match="agents of solver_0, helper_0, .*; got helper_9"):
         played(Entry("pruned", script="oracle", silenced=["helper_9"]))
 
 

@@ -14,7 +14,7 @@ from laconic.extras.methods.edges import Edge, Edges, edges_of
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Extra, Independent, as_collector
-from laconic.learners.rollout.collectors.contrast import Contrast
+from laconic.learners.rollout.collectors.contrast import DynamicSampling
 from laconic.learners.rollout.play import Start, collect
 
 HELPERS = ("helper_0", "helper_1", "helper_2")
@@ -229,7 +229,7 @@ def test_what_has_no_edges_to_learn_is_refused():
 
 def test_a_collector_that_plays_other_starts_is_refused():
     with pytest.raises(SettingError, match="learner/collect=contrast plays further groups"):
-        Edges().around(Contrast())
+        Edges().around(DynamicSampling())
 
     def elsewhere(environments, policies, starts, group_size, *, seed):
         starts = [Start(start.seed, start.task) for start in starts]

@@ -15,7 +15,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.extras.methods.sdpo import (
     BLOCK,
     HindsightLearner,
-    Judged,
+    HindsightScores,
     feedback,
     hindsight_metrics,
     next_round,
@@ -384,10 +384,10 @@ def reply_of(episode: int) -> TokenSequence:
 def test_metrics_by_hand():
     # Means of r: 1 and 3. Without the other one: -2 and 2. Squares of A: 1, 1, 4.
     judged = [
-        Judged(reply_of(0), (0.0, 2.0), (-1.0, 1.0)),
-        Judged(reply_of(1), (3.0,), (2.0,)),
-        Judged(reply_of(2), ()),
-        Judged(reply_of(3), ()),
+        HindsightScores(reply_of(0), (0.0, 2.0), (-1.0, 1.0)),
+        HindsightScores(reply_of(1), (3.0,), (2.0,)),
+        HindsightScores(reply_of(2), ()),
+        HindsightScores(reply_of(3), ()),
     ]
     assert hindsight_metrics(judged) == {
         "follow_up_share": 0.5,

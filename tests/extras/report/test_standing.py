@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from laconic.experiments.run_folder.runs import find_runs, read_run
-from laconic.extras.report.standing import counts, planned, standing
+from laconic.extras.report.standing import counts, planned, progress_of
 from laconic.extras.report.sweep import sort_out
 from laconic.extras.report.write import write_report
 
@@ -93,7 +93,7 @@ def test_every_run_that_is_not_done_is_named_with_where_it_stands(half: Path) ->
     assert {run.folder.name: why for run, why in sorted_runs.left_out} == STANDINGS
     pooled = [run for setting in sorted_runs.settings for run in setting.runs]
     assert [run.folder.name for run in pooled] == ["0", "6"]
-    assert {run.folder.name: standing(run) for run in runs if not run.finished} == STANDINGS
+    assert {run.folder.name: progress_of(run) for run in runs if not run.finished} == STANDINGS
 
 
 def test_the_runs_are_counted_by_kind_with_those_to_come(half: Path) -> None:

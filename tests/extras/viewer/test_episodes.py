@@ -7,7 +7,7 @@ import json
 import pytest
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.experiments.run_folder.records import Said
+from laconic.experiments.run_folder.records import TurnRecord
 from laconic.extras.viewer.episodes import Episodes, Filter, collapsed, cost
 
 
@@ -68,7 +68,7 @@ def test_the_price_is_that_of_the_step_and_else_that_of_the_configuration(folder
 
 
 def test_a_message_costs_its_tokens_and_its_thoughts():
-    reply = Said("a_0", 0, "x", 20, False, None, False, "", "hm", 10)
+    reply = TurnRecord("a_0", 0, "x", 20, False, None, False, "", "hm", 10)
     # 0.5 for 50 tokens: 20 said and half of 10 thought are 25 tokens.
     assert cost(reply, Reward(price=0.5, normalizer=50, thought_weight=0.5)) == pytest.approx(0.25)
 

@@ -24,7 +24,7 @@ from laconic.envs.library.signal.benchmark import COLORS, THINGS
 from laconic.extras.analysis.voter import VoterTeam
 from laconic.learners.advantages.collective import Collective
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.algorithms.collective import Ballots, CollectiveLearner, grade_alone
+from laconic.learners.algorithms.collective import CollectiveLearner, Votes, grade_alone
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.metrics import wilson
@@ -56,7 +56,7 @@ def starts_of(environment: Any) -> list[Start]:
 
 def elected_right(policies: Mapping[str, Policy], rooms: list[Any], vote: str, plays: int) -> int:
     """Count the tasks in which the agents are paid for the right answer."""
-    groups = Ballots(Collective(vote))(rooms, policies, starts_of(rooms[0]), plays, seed=0)
+    groups = Votes(Collective(vote))(rooms, policies, starts_of(rooms[0]), plays, seed=0)
     benchmark, tasks = rooms[0].benchmark, rooms[0].tasks
     right = 0
     for group in groups:
@@ -232,7 +232,7 @@ def test_reference_answers_pay_nothing_and_prices_stay():
     for place in (rooms, others):
         team = VoterTeam(0.7)
         policies = {agent: team.policies(rooms[0])[agent] for agent in VOTERS}
-        paid.append(Ballots()(place, policies, starts_of(rooms[0]), 3, seed=0))
+        paid.append(Votes()(place, policies, starts_of(rooms[0]), 3, seed=0))
     for labelled, unlabelled in zip(*paid, strict=True):
         for one, other in zip(labelled.episodes, unlabelled.episodes, strict=True):
             assert (one.task_rewards, one.bills) == (other.task_rewards, other.bills)
@@ -260,7 +260,7 @@ def test_figures_of_answers_are_those_of_the_update():
             return [Reply(said[request.agent].pop(0)) for request in requests]
 
     policies = {agent: Script() for agent in VOTERS}
-    groups = Ballots()(rooms, policies, starts_of(rooms[0]), 2, seed=0)
+    groups = Votes()(rooms, policies, starts_of(rooms[0]), 2, seed=0)
     pays = [[each.task_rewards for each in group.episodes] for group in groups]
     assert pays[0] == [
         {"solver_0": (1.0,), "solver_1": (1.0,), "solver_2": (0.0,)},
@@ -290,7 +290,7 @@ def test_the_entropy_of_elected_answers_is_over_tasks():
             return [Reply(f"#### {said.pop(0)}") for _ in requests]
 
     script = Script()
-    groups = Ballots()(rooms, dict.fromkeys(VOTERS, script), starts_of(rooms[0]), 1, seed=0)
+    groups = Votes()(rooms, dict.fromkeys(VOTERS, script), starts_of(rooms[0]), 1, seed=0)
     entropies = {each.measures["elected_entropy"] for group in groups for each in group.episodes}
     # Red, red, blue, and the x of the first agent: 1/2 * 1 + 2 * 1/4 * 2 = 1.5.
     assert entropies == {1.5}
@@ -317,7 +317,7 @@ class Reader:
 def test_consistency_pays_those_whose_answers_do_not_follow_the_wording():
     rooms = environments(20, colors=3, instructions="brief")
     policies = {agent: Reader(agent == VOTERS[0]) for agent in VOTERS}
-    ballots = Ballots(Collective(consistency=2))
+    ballots = Votes(Collective(consistency=2))
     groups = ballots(rooms, policies, starts_of(rooms[0]), 3, seed=0)
     assert len({each.turns[0].read for group in groups for each in group.episodes}) == 60
     earned = set()
@@ -342,7 +342,7 @@ def test_consistency_needs_several_wordings():
     with pytest.raises(
         SettingError, match="gsm8k has one for train-0/0; choose an environment with several"
     ):
-        Ballots(Collective(consistency=2))([room], {}, starts_of(room), 2, seed=0)
+        Votes(Collective(consistency=2))([room], {}, starts_of(room), 2, seed=0)
 
 
 REFUSED = [

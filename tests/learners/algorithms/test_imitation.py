@@ -12,7 +12,7 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.algorithms.imitation import Imitated
-from laconic.learners.rollout.collectors.demonstrations import Taught
+from laconic.learners.rollout.collectors.demonstrations import TeacherDemos
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence
@@ -31,7 +31,7 @@ def make_learner():
             advantages=Imitated(),
             objective=Objective("none", average="token"),
             minibatches=1,
-            collect=Taught(WORDY, others=1.0),
+            collect=TeacherDemos(WORDY, others=1.0),
             **settings,
         )
 
@@ -101,7 +101,7 @@ def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
         advantages=Imitated(),
         objective=Objective("none", average="token"),
         minibatches=1,
-        collect=Taught(ScriptedTeacher(), others=1.0),
+        collect=TeacherDemos(ScriptedTeacher(), others=1.0),
     )
     groups = learner.collector([env], team, [Start(0, "birds")], 2, seed=0)
     losses = [learner.update(groups)["loss"] for _ in range(100)]

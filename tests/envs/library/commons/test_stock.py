@@ -16,10 +16,10 @@ from laconic.envs.library.commons.stock import (
     fair_duty,
     fair_share,
     gini,
-    grown,
-    littered,
     lottery,
+    pollute,
     proportional,
+    regrow,
     score,
 )
 
@@ -42,7 +42,7 @@ def test_fair_shares_by_hand():
         0,
         1,
     ]
-    assert [grown(50), grown(30), grown(0), littered(50)] == [100, 60, 0, 100]
+    assert [regrow(50), regrow(30), regrow(0), pollute(50)] == [100, 60, 0, 100]
 
 
 @pytest.mark.parametrize("grant", [lottery, proportional])

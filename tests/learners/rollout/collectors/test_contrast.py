@@ -15,7 +15,7 @@ from laconic.learners.interfaces import Reply, Request
 from laconic.learners.prices.schedule import Fixed, PassRate, Price
 from laconic.learners.prices.steering import TargetTokens
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.contrast import Contrast, check_steering
+from laconic.learners.rollout.collectors.contrast import DynamicSampling, check_steering
 from laconic.learners.rollout.collectors.counterfactual import collector_for
 from laconic.learners.rollout.play import Start, collect
 
@@ -70,9 +70,9 @@ class Comparing:
 
 def play(
     tasks: str, starts: str, extra: int, rank: int = 0, count: int = 1
-) -> tuple[list[str], Contrast, set[str]]:
+) -> tuple[list[str], DynamicSampling, set[str]]:
     """Return the tasks of the groups, the collector and all tasks that were played."""
-    games, collector = [Game(*tasks.split()), Game(), Game(), Game()], Contrast(extra)
+    games, collector = [Game(*tasks.split()), Game(), Game(), Game()], DynamicSampling(extra)
     collector.bind(Comparing(), rank, count)
     # Two episodes of a group are asked together, so one says yes and the other no.
     players = Players(games, {"a_0": Alternating()})
@@ -81,7 +81,7 @@ def play(
 
 
 def test_further_groups_are_charged_like_the_others() -> None:
-    games, collector = [Game("easy_0", "mixed_0"), Game()], Contrast(1)
+    games, collector = [Game("easy_0", "mixed_0"), Game()], DynamicSampling(1)
     collector.bind(Comparing())
     players = Players(games, {"a_0": Alternating()})
     (group,) = collector(*players, [Start(1, "easy_0", price_share=0.3)], 2, seed=3)
@@ -89,7 +89,7 @@ def test_further_groups_are_charged_like_the_others() -> None:
     assert [episode.price_share for episode in group.episodes] == [0.3, 0.3]
 
 
-def counts(collector: Contrast) -> tuple[float, float]:
+def counts(collector: DynamicSampling) -> tuple[float, float]:
     return collector.metrics["extra_groups"], collector.metrics["refilled_groups"]
 
 
@@ -123,7 +123,7 @@ def test_without_further_tasks_it_ends() -> None:
 
 
 def test_with_contrast_everywhere_nothing_else_is_played() -> None:
-    collector = Contrast(4)
+    collector = DynamicSampling(4)
     collector.bind(Comparing())
     players = Players([Game("mixed_0", "mixed_1"), Game()], {"a_0": Alternating()})
     starts = [Start(1, "mixed_0")]
@@ -149,24 +149,24 @@ def test_processes_share_the_further_groups_and_draw_different_tasks() -> None:
 
 def test_a_learner_that_compares_nothing_is_refused() -> None:
     with pytest.raises(SettingError, match="compares no groups"):
-        Contrast().bind(None)
+        DynamicSampling().bind(None)
     with pytest.raises(SettingError, match="compares no groups"):
-        Contrast()([Game("easy_0")], {"a_0": Alternating()}, [Start(1, "easy_0")], 2, seed=1)
+        DynamicSampling()([Game("easy_0")], {"a_0": Alternating()}, [Start(1, "easy_0")], 2, seed=1)
 
 
 @pytest.mark.parametrize("extra", [0, -1, 1.5, True, None])
 def test_a_number_out_of_range_is_refused(extra: object) -> None:
     with pytest.raises(SettingError, match="collect.extra must be a whole number of at least 1"):
-        Contrast(extra)  # type: ignore[arg-type]
+        DynamicSampling(extra)  # type: ignore[arg-type]
 
 
 def test_replays_and_steered_prices_do_not_go_with_it() -> None:
     with pytest.raises(SettingError, match="learner.credit=silence replays episodes"):
-        collector_for(Contrast(), "silence", "episode")
-    assert isinstance(collector_for(Contrast(), "own", "episode"), Contrast)
-    Contrast().bind(Comparing(Fixed()))
-    Contrast().bind(Comparing(PassRate()))
+        collector_for(DynamicSampling(), "silence", "episode")
+    assert isinstance(collector_for(DynamicSampling(), "own", "episode"), DynamicSampling)
+    DynamicSampling().bind(Comparing(Fixed()))
+    DynamicSampling().bind(Comparing(PassRate()))
     with pytest.raises(SettingError, match="TargetTokens"):
-        Contrast().bind(Comparing(TargetTokens()))
+        DynamicSampling().bind(Comparing(TargetTokens()))
     with pytest.raises(SettingError, match="TargetTokens"):
         check_steering(TargetTokens())

@@ -14,10 +14,10 @@ from laconic.learners.agents.scripted import ScriptedTeam, Teacher
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.rollout.collectors.demonstrations import (
-    Demonstrator,
-    OwnBest,
     Recorded,
-    Taught,
+    RejectionSampling,
+    TeacherDemos,
+    TeacherForcing,
     train_only,
 )
 from laconic.learners.rollout.play import Start, play
@@ -42,7 +42,7 @@ def team(policy, env):
 
 def oracle(env, policy):
     speaker = ScriptedTeam("oracle").policies(env)["solver_0"]
-    return dict.fromkeys(env.possible_agents, Demonstrator(speaker, policy))
+    return dict.fromkeys(env.possible_agents, TeacherForcing(speaker, policy))
 
 
 def test_a_demonstrator_is_a_policy_that_says_what_its_speaker_says(policy):
@@ -50,7 +50,7 @@ def test_a_demonstrator_is_a_policy_that_says_what_its_speaker_says(policy):
         def reply(self, requests, *, seed, greedy):
             return [Reply(f"{request.text} {seed} {greedy}") for request in requests]
 
-    demonstrator = Demonstrator(Speaker(), policy)
+    demonstrator = TeacherForcing(Speaker(), policy)
     assert isinstance(demonstrator, Policy)
     request = Request("a_0", "Hello")
     (reply,) = demonstrator.reply([request], seed=3, greedy=True)
@@ -93,7 +93,7 @@ def test_demonstrations_have_the_very_form_of_a_rollout(policy, env):
 def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env):
     env = make_env(information="split", budget=Budget(message=2))
     speaker = ScriptedTeam("verbose").policies(env)["solver_0"]
-    team = dict.fromkeys(env.possible_agents, Demonstrator(speaker, policy))
+    team = dict.fromkeys(env.possible_agents, TeacherForcing(speaker, policy))
     (episode,) = play([env], team, STARTS[:1], seed=0)
     cut = [turn for turn in episode.turns if turn.cut]
     assert cut
@@ -103,7 +103,7 @@ def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env)
 
 def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, team):
     def trained(others: float) -> set[str]:
-        groups = Taught(Teacher(), others)([env], team, STARTS, 4, seed=3)
+        groups = TeacherDemos(Teacher(), others)([env], team, STARTS, 4, seed=3)
         turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
         assert all(turn.reply_ids for turn in turns)
         return {turn.agent for turn in turns if turn.trained}
@@ -112,7 +112,7 @@ def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, tea
     assert trained(0.0) == {"solver_0"}
     assert "solver_0" in trained(0.5)
     with pytest.raises(SettingError, match=r"learner\.collect\.others"):
-        Taught(others=1.5)
+        TeacherDemos(others=1.5)
 
 
 @pytest.mark.parametrize("slow", [True, False])
@@ -128,14 +128,14 @@ def test_what_a_teacher_says_is_not_graded_where_that_waits_for_others(make_env,
 
     env.benchmark = Watched()
     policies = dict.fromkeys(env.possible_agents, policy)
-    (group,) = Taught(others=1.0)([env], policies, STARTS[:1], 2, seed=0)
+    (group,) = TeacherDemos(others=1.0)([env], policies, STARTS[:1], 2, seed=0)
     assert bool(calls) != slow
     assert {episode.solved is None for episode in group.episodes} == {slow}
     assert all(any(turn.message for turn in episode.turns) for episode in group.episodes)
 
 
 def test_equal_calls_of_a_teacher_give_equal_groups(env, team):
-    first, again, other = (Taught()([env], team, STARTS, 2, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (TeacherDemos()([env], team, STARTS, 2, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
 
 
@@ -153,7 +153,7 @@ def test_of_own_episodes_the_solved_one_of_fewest_tokens_is_imitated(monkeypatch
         "laconic.learners.rollout.collectors.demonstrations.collect",
         lambda *players, **rest: [Group("t", tuple(plays[place])) for place in (0, 1)],
     )
-    collector = OwnBest()
+    collector = RejectionSampling()
     first, second = collector([env], team, STARTS, 4, seed=0)
     assert [[turn.trained for turn in episode.turns] for episode in first.episodes] == [
         [False, False],
@@ -171,7 +171,7 @@ def test_own_episodes_are_refused_where_none_has_a_verdict(monkeypatch, env, tea
         "laconic.learners.rollout.collectors.demonstrations.collect", lambda *_, **__: groups
     )
     with pytest.raises(SettingError, match=r"expected infos with `solved`, got none; choose"):
-        OwnBest().gather(([env], team), STARTS, 2, seed=0)
+        RejectionSampling().gather(([env], team), STARTS, 2, seed=0)
 
 
 def test_what_others_say_is_context():

@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 from places import ROOT
 
-from laconic.experiments.command_line.say import complain, say
+from laconic.experiments.command_line.echo import echo, echo_error
 from laconic.extras.report import write as report
 from laconic.extras.share import share
 
@@ -22,8 +22,8 @@ def _is_harmless(text):
 
 
 def test_messages_have_no_control_characters(capsys):
-    say(f"a{EVIL}b\nc\td")
-    complain(f"a{EVIL}b")
+    echo(f"a{EVIL}b\nc\td")
+    echo_error(f"a{EVIL}b")
     written = capsys.readouterr()
     assert _is_harmless(written.out + written.err)
     assert written.out.startswith("a\ufffd]0;owned\ufffd\ufffd[2J") and "b\nc\td" in written.out

@@ -7,12 +7,12 @@ import sys
 from laconic.envs.dialogue.messages import printable
 
 
-def say(message: object) -> None:
+def echo(message: object) -> None:
     """Print a message; control characters in it become U+FFFD."""
     print(printable(str(message)), flush=True)
 
 
-def complain(message: object) -> None:
-    """Print a message as `say` does, on the standard error."""
+def echo_error(message: object) -> None:
+    """Print a message as `echo` does, on the standard error."""
     sys.stdout.flush()
     print(printable(str(message)), file=sys.stderr, flush=True)
