@@ -74,7 +74,7 @@ def play_entry(
 
     Raises:
         KeyboardInterrupt: the user stopped the comparison.
-        LayoutError: the script cannot play this environment, or an agent in `silenced` does not exist.
+        LayoutError: the script cannot play this environment, or `silenced` names no agent.
     """
     notes: list[str] = []
     if entry.cap == MATCHED and reference is not None:
