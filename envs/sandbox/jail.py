@@ -34,7 +34,7 @@ exec(wire, module.__dict__)
 names = {{"__name__": "program_side"}}
 exec(side, names)
 del sys.modules["laconic.envs.sandbox.wire"]
-names["Side"]({REQUESTS}, {REPLIES}).serve()
+names["ProgramProcess"]({REQUESTS}, {REPLIES}).serve()
 """
 
 
