@@ -158,7 +158,7 @@ def test_no_shared_map_to_words_and_silence_is_better_up_to_two_words() -> None:
 
 
 @pytest.mark.slow
-def test_maps_of_their_own_gain_at_most_a_tenth_of_a_point() -> None:
+def test_maps_of_their_own_gain_at_most_half_a_point() -> None:
     tables = maps()
     channels, words = (np.array(each) for each in zip(*tables, strict=True))
     prices = np.linspace(0.0, 0.3, 61)
@@ -177,4 +177,5 @@ def test_maps_of_their_own_gain_at_most_a_tenth_of_a_point() -> None:
     ]
     gains = best - np.array(shared)
     assert gains.min() >= -1e-9
-    assert gains.max() < 0.001
+    # At a price of 0.21. The page says 0.005.
+    assert gains.max() == pytest.approx(0.00505, abs=1e-5)
