@@ -45,10 +45,11 @@ def commands(blocks):
 def test_every_command_trains_in_a_process_of_its_own(
     commands, processes, my_package, small, rows, tmp_path
 ):
-    assert len(commands) == 5
+    assert len(commands) == 6
     for number, command in enumerate(commands):
         folder = tmp_path / str(number)
-        replaced = tuple(override[1:] + "." for override in command if override.startswith("~"))
+        gone = [override[1:] for override in command if override.startswith("~")]
+        replaced = tuple(name + end for name in gone for end in (".", "/"))
         sizes = [override for override in small if not override.startswith(replaced)]
         outcome = processes.run(
             "train",

@@ -75,7 +75,8 @@ def test_adapters_are_trained_resumed_and_evaluated(run, small, tmp_path, timele
         f"hydra.run.dir={tmp_path}/evaluated",
     )
     assert evaluated.code == 0, evaluated.err
-    assert accuracy(tmp_path / "evaluated") == accuracy(whole)
+    # A training also says what its price weighs.
+    assert accuracy(tmp_path / "evaluated").items() <= accuracy(whole).items()
 
 
 @pytest.mark.slow
@@ -96,13 +97,14 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
         *(
             text
             for text in mixed
-            if not text.startswith(("train.", "learner.", "logger", "report"))
+            if not text.startswith(("train.", "learner.", "learner/", "logger", "report"))
         ),
         f"agent.model={whole}/policy",
         f"hydra.run.dir={tmp_path}/evaluated",
     )
     assert evaluated.code == 0, evaluated.err
-    assert accuracy(tmp_path / "evaluated") == accuracy(whole)
+    # A training also says what its price weighs.
+    assert accuracy(tmp_path / "evaluated").items() <= accuracy(whole).items()
 
 
 @pytest.mark.parametrize(

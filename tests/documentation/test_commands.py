@@ -54,7 +54,7 @@ NEEDS = {
     r"accelerate|fsdp": "several processes",
     r"logger=\[|hydra/|TextArena": "a package of its own",
     r"my_|--config-dir": "files of the user, which other tests write",
-    r"--cfg|--info": "nothing: it shows a configuration",
+    r"--cfg|--info|--help": "nothing: it shows a configuration",
     r"^laconic (share|watch|report)": "a run, which other tests have",
 }
 """Part of a command -> what it needs that is not here."""
