@@ -70,7 +70,8 @@ SMOL = (
     " report=false"
 )
 """SmolLM2, whose update of 64 episodes takes 15 seconds on a core with replies of one word."""
-# Teachers of pretrained policies are more silent, so that speech is worth less; this one says all.
+# The usual teacher of a pretrained policy already silences the dim. This one does so in half of
+# their turns, so that the silence that pays is still to be learned.
 STARTS["smollm2"] = (
     f"{SMOL} learner.collect.teacher.silent_uninformed=0.25 learner.collect.others=1"
     " optimizer.lr=5e-5 learner.decay_updates=null train.steps=40 train.tasks_per_step=32"

@@ -48,8 +48,8 @@ def test_where_work_is_scored_by_degrees_the_score_comes_first(
     assert "score_tokens.png" in pictures and "accuracy_tokens.png" not in pictures
     assert single.text.index("score") < single.text.index("accuracy")
     groups = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
-    heads = sweep.columns(groups)
-    assert heads[2] == "score" and heads.index("score") < heads.index("accuracy")
+    heads = ("score", "spoke with something useful", "tokens said", "vs before", "accuracy")
+    assert sweep.columns(groups)[2:7] == heads
     # Mean of 2.5 and 3.5. Seeds: Student's 12.706 times their standard error of 0.5 is 6.353.
     # Tasks: the mean distances to the ends are 0.6 and 1.0. Together 6.381 and 6.431.
     assert sweep.rows(groups)[1][2] == "3.00 [−3.38, 9.43]" and "3.00 [−3.38" in together.text
