@@ -86,17 +86,17 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
         echo(f"{name}: scripts, a single agent and the start")
         if not play_baselines(folder, name, [f"evaluation.tasks={played or 'null'}"]):
             raise SettingError(f"env={name}: the scripts could not be played")
-    found = last_evaluations(folder)
+    evaluations = last_evaluations(folder)
     reward = cfg.env.reward
     facts = {
         "tasks to train, to evaluate": f"{sizes[0]:,}, {sizes[1]:,}",
-        "tasks played here": f"{found['silent'].episodes:,}",
+        "tasks played here": f"{evaluations['silent'].episodes:,}",
         "price": f"{reward.price:g} per {reward.normalizer:g} tokens",
     }
-    for entry, evaluation in found.items():
+    for entry, evaluation in evaluations.items():
         facts[_NAMES.get(entry, f"{entry} script")] = _figures(evaluation)
-    facts |= _scores(name, found, reached(found["silent"], reward, frontier_of(name)))
-    facts |= _floors(found["silent"].floors)
+    facts |= _scores(name, evaluations, reached(evaluations["silent"], reward, frontier_of(name)))
+    facts |= _floors(evaluations["silent"].floors)
     facts["best attack"] = _attacked(parts[1], played)
     facts["rules"] = _checked(lambda: setup.make_environments(cfg, 1, "evaluation", team)[0])
     if (weights := shipped(name)) and (minutes := read_json(weights / CARD).get("minutes")):
@@ -113,15 +113,15 @@ def _figures(evaluation: Evaluation) -> str:
 
 
 def _scores(
-    name: str, found: Mapping[str, Evaluation], known: Mapping[str, float]
+    name: str, evaluations: Mapping[str, Evaluation], further: Mapping[str, float]
 ) -> dict[str, str]:
     """Return what scores 1, and the score of the start."""
     try:
-        zero = scale_of(name, found, known)
+        zero = scale_of(name, evaluations, further)
     except SettingError:
         return {"best known": "earns no more than silence: no score"}
     facts = {"best known": f"{zero.best:.3f} ({zero.best_of})"}
-    if team := found.get("team"):
+    if team := evaluations.get("team"):
         score = zero.normalized(team.intervals["reward"].mean)
         facts["normalized score of the start"] = f"{score:.2f}"
     return facts

@@ -128,13 +128,13 @@ def collect(folder: Path) -> Results:
     if not (folder / PLAN).is_file():
         raise SettingError(f"{str(folder)!r} holds no benchmark: it has no {PLAN}")
     plan = _json(folder / PLAN)
-    found = read(plan.get("set"), str(folder / PLAN))
-    places = {name: folder / "baselines" / name for name in found.environments}
+    suite = read(plan.get("set"), str(folder / PLAN))
+    places = {name: folder / "baselines" / name for name in suite.environments}
     try:
         methods: dict[str, list[int]] = {
             name: sorted(map(int, each["seeds"])) for name, each in plan["methods"].items()
         }
-        played = {name: _played(place, found, name) for name, place in places.items()}
+        played = {name: _played(place, suite, name) for name, place in places.items()}
     except SettingError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -154,20 +154,20 @@ def collect(folder: Path) -> Results:
     ]
     seconds = dict.fromkeys(methods, 0.0)
     for method, seeds in methods.items():
-        for name in found.environments:
+        for name in suite.environments:
             for seed in seeds:
                 run = read_run(folder / "runs" / name / method / f"seed-{seed}")
                 try:
-                    steps = _steps(run, found, name, played[name])
+                    steps = _steps(run, suite, name, played[name])
                 except SettingError as error:
                     unfinished.append((method, name, seed, str(error)))
                     continue
                 runs.setdefault(method, {}).setdefault(name, {})[seed] = steps
                 seconds[method] += sum(row.get("time/step", 0.0) for row in run.metrics.values())
-    return Results(found, played, runs, unfinished, seconds)
+    return Results(suite, played, runs, unfinished, seconds)
 
 
-def _played(folder: Path, found: Set, name: str) -> Played:
+def _played(folder: Path, suite: Set, name: str) -> Played:
     """Read the baselines of an environment and make its scale."""
     # Without one of them, another script would be the best, and the scale another one.
     if missing := unplayed(folder, SCRIPTS):
@@ -182,9 +182,9 @@ def _played(folder: Path, found: Set, name: str) -> Played:
         for entry, each in evaluations.items()
     }
     evaluation, whole = evaluations["silent"], read_run(folder).settings
-    known = reached(evaluation, whole["env"]["reward"], found.environments[name].frontier)
+    further = reached(evaluation, whole["env"]["reward"], suite.environments[name].frontier)
     values = _values(evaluation.outcomes["reward"])
-    zero = scale_of(name, evaluations, known)
+    zero = scale_of(name, evaluations, further)
     return Played(evaluation.tasks, _game(whole["env"]), zero, len(values), figures)
 
 
@@ -201,12 +201,14 @@ def reached(
 
 def last_evaluations(folder: Path) -> dict[str, Evaluation]:
     """Return the evaluation of each baseline that was played in a comparison."""
-    found = {entry: read_run(folder / entry).evaluations for entry in BASELINES}
+    evaluations = {entry: read_run(folder / entry).evaluations for entry in BASELINES}
     missing = unplayed(folder)
-    return {entry: each[-1] for entry, each in found.items() if each and entry not in missing}
+    return {entry: each[-1] for entry, each in evaluations.items() if each and entry not in missing}
 
 
-def scale_of(name: str, evaluations: Mapping[str, Evaluation], known: Mapping[str, float]) -> Scale:
+def scale_of(
+    name: str, evaluations: Mapping[str, Evaluation], further: Mapping[str, float]
+) -> Scale:
     """Return the scale of an environment from what its baselines earned, and what else is known.
 
     Raises:
@@ -214,23 +216,23 @@ def scale_of(name: str, evaluations: Mapping[str, Evaluation], known: Mapping[st
     """
     rewards = {entry: each.intervals["reward"].mean for entry, each in evaluations.items()}
     if distance := evaluations["silent"].intervals.get("distance_to_best"):
-        known = {**known, "closed form": rewards["silent"] + distance.mean}
-    return scale(name, {each: rewards[each] for each in SCRIPTS if each in rewards}, known)
+        further = {**further, "closed form": rewards["silent"] + distance.mean}
+    return scale(name, {each: rewards[each] for each in SCRIPTS if each in rewards}, further)
 
 
-def _steps(run: Run, found: Set, name: str, played: Played) -> Steps:
+def _steps(run: Run, suite: Set, name: str, played: Played) -> Steps:
     """Return the evaluations of a finished run on the tasks of the set.
 
     Raises:
         SettingError: says what the run is short of.
     """
-    wanted = found.steps(name)
+    due_steps = suite.steps(name)
     if run.state != "finished":
         raise SettingError(f"{run.state}: {run.error}" if run.error else run.state)
     evaluations = {each.step: each for each in run.evaluations}
-    if missing := [step for step in wanted if step not in evaluations]:
+    if missing := [step for step in due_steps if step not in evaluations]:
         raise SettingError(f"no evaluation after updates {missing}")
-    kept = [evaluations[step] for step in wanted]
+    kept = [evaluations[step] for step in due_steps]
     if _game(run.settings.get("env")) != played.game or any(e.tasks != played.tasks for e in kept):
         raise SettingError("it played another game or other tasks than the baselines")
     try:
@@ -279,15 +281,15 @@ def layout(results: Results) -> dict[str, Any]:
 
 def write(results: Results, folder: Path) -> None:
     """Write `results.json` and `benchmark.json`."""
-    found = layout(results)
+    table = layout(results)
     data = {
         "format": FORMAT,
         "set": results.set.as_json(),
         "played": {name: asdict(played) for name, played in results.played.items()},
         "seconds": dict(results.seconds),
-        "results": found,
+        "results": table,
     }
-    write_atomically(folder / LAYOUT, json.dumps(strict(found)) + "\n")
+    write_atomically(folder / LAYOUT, json.dumps(strict(table)) + "\n")
     write_atomically(folder / FILE, json.dumps(strict(data)) + "\n")
 
 
@@ -336,14 +338,14 @@ def join(own: Results, path: Path) -> Results:
 def _methods(own: Results, data: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
     """Check every value of a stranger's results."""
     methods: dict[str, dict[str, Any]] = {}
-    seen = 0
+    runs_read = 0
     for name in own.played:
         for method, seeds in _object(data.get(name, {}), name).items():
             if not NAME.fullmatch(method):
                 raise _refusal(path, f"expected names of methods like {NAME.pattern}")
             for seed, steps in _object(seeds, method).items():
-                seen += 1
-                if not _SEED.fullmatch(seed) or seen > _MAX_RUNS:
+                runs_read += 1
+                if not _SEED.fullmatch(seed) or runs_read > _MAX_RUNS:
                     raise _refusal(path, f"expected runs named seed_0, at most {_MAX_RUNS:,}")
                 read_steps = _run(own, name, _object(steps, seed), path)
                 by_environment = methods.setdefault(method, {})
@@ -358,7 +360,7 @@ def _run(own: Results, name: str, steps: dict[str, Any], path: Path) -> Steps:
     names = [f"step_{number}" for number in range(len(counts))]
     if set(steps) != {*names, _ABSOLUTE}:
         raise _refusal(path, f"a run of {name} needs the steps {', '.join(names)}, {_ABSOLUTE}")
-    found = []
+    read_steps = []
     for step, count in zip(names, counts, strict=True):
         metrics = _object(steps[step], step)
         if metrics.get("step_count") != count:
@@ -373,8 +375,8 @@ def _run(own: Results, name: str, steps: dict[str, Any], path: Path) -> Steps:
                     f"{key} of {name} must be {own.played[name].count} numbers from {low:g} to"
                     f" {high:g}",
                 )
-        found.append({key: list(map(float, values[key] or ())) for key in FIGURES})
-    return found
+        read_steps.append({key: list(map(float, values[key] or ())) for key in FIGURES})
+    return read_steps
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:

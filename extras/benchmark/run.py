@@ -67,24 +67,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, passed, flags = split(words)
     options = read_arguments("benchmark", __doc__, own, ARGUMENTS)
     try:
-        found = load(options.benchmark)
+        suite = load(options.benchmark)
         learners = options.learner.split(",")
         names = methods(learners, options.name, passed)
-        seeds = seeds_of(options.seeds) or [*found.seeds]
-        check_starts(found)
-        composed = dict(zip(names, check_settings(found, learners, passed, flags), strict=True))
-        folder = (options.folder or Path("outputs/benchmark") / found.title).absolute()
+        seeds = seeds_of(options.seeds) or [*suite.seeds]
+        check_starts(suite)
+        composed = dict(zip(names, check_settings(suite, learners, passed, flags), strict=True))
+        folder = (options.folder or Path("outputs/benchmark") / suite.title).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         lock.hold(folder)
-        plan = write_plan(folder, found, composed, [*passed, *flags], seeds)
+        plan = write_plan(folder, suite, composed, [*passed, *flags], seeds)
     except (OSError, ValueError) as error:
         refuse(error)
-    failed = run_baselines(folder, found)
+    failed = run_baselines(folder, suite)
     chosen = dict(zip(names, learners, strict=True))
     try:
         # A set without a score is refused before it trains.
         collect(folder)
-        failed |= run_all(folder, found, chosen, passed, flags, seeds)
+        failed |= run_all(folder, suite, chosen, passed, flags, seeds)
         report.write(folder, [], Console())
     except SettingError as error:
         refuse(error)
@@ -149,7 +149,7 @@ def seeds_of(typed: str | None) -> list[int]:
 
 
 def check_settings(
-    found: Set, learners: Sequence[str], passed: Sequence[str], flags: Sequence[str]
+    suite: Set, learners: Sequence[str], passed: Sequence[str], flags: Sequence[str]
 ) -> list[str]:
     """Compose a training of every learner and environment.
 
@@ -166,23 +166,23 @@ def check_settings(
     hashes = []
     for learner in learners:
         parts = {}
-        for name in found.environments:
-            words = [f"env={name}", f"learner={learner}", *settings(found, name), *kept, *searched]
+        for name in suite.environments:
+            words = [f"env={name}", f"learner={learner}", *settings(suite, name), *kept, *searched]
             cfg = OmegaConf.to_container(compose(*words))
             parts[name] = [cfg[key] for key in _METHOD] if isinstance(cfg, dict) else []
         hashes.append(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest())
     return hashes
 
 
-def settings(found: Set, name: str, *groups: str) -> list[str]:
+def settings(suite: Set, name: str, *groups: str) -> list[str]:
     """Return the overrides of an environment of a set, of all groups or of some."""
-    pairs = found.environments[name].settings.items()
+    pairs = suite.environments[name].settings.items()
     return [f"{key}={quoted(x)}" for key, x in pairs if not groups or key.startswith(groups)]
 
 
 def write_plan(
     folder: Path,
-    found: Set,
+    suite: Set,
     composed: Mapping[str, str],
     words: Sequence[str],
     seeds: Sequence[int],
@@ -193,8 +193,8 @@ def write_plan(
         SettingError: the folder is of another set, or a method had other settings there.
     """
     path = folder / PLAN
-    plan = read_json(path) if path.exists() else {"set": found.as_json(), "methods": {}}
-    if plan["set"] != json.loads(json.dumps(found.as_json())):
+    plan = read_json(path) if path.exists() else {"set": suite.as_json(), "methods": {}}
+    if plan["set"] != json.loads(json.dumps(suite.as_json())):
         raise SettingError(f"{str(folder)!r} is of another set; choose another folder=<folder>")
     typed = [word for word in words if not word.startswith(("hydra", "threads", "logger"))]
     for name, made in composed.items():
@@ -212,14 +212,14 @@ def write_plan(
     return dict(plan)
 
 
-def run_baselines(folder: Path, found: Set) -> bool:
+def run_baselines(folder: Path, suite: Set) -> bool:
     """Play what needs no training once per environment; return whether something failed."""
     failed = False
-    for name in found.environments:
+    for name in suite.environments:
         place = folder / "baselines" / name
         if unplayed(place):
             echo(f"{name}: scripts, a single agent and the start")
-            failed |= not play_baselines(place, name, settings(found, name, "env.", "evaluation."))
+            failed |= not play_baselines(place, name, settings(suite, name, "env.", "evaluation."))
     return failed
 
 
@@ -238,7 +238,7 @@ def play_baselines(place: Path, name: str, overrides: Sequence[str]) -> bool:
 
 def run_all(
     folder: Path,
-    found: Set,
+    suite: Set,
     chosen: dict[str, str],
     passed: Sequence[str],
     flags: Sequence[str],
@@ -249,22 +249,22 @@ def run_all(
     An environment is one sweep of `laconic train`, so a launcher runs its jobs side by side. After
     an interruption, methods that miss the same seeds share a sweep.
     """
-    progress, failed = Watch(folder, found, list(chosen), seeds), False
-    for name in found.environments:
+    progress, failed = Watch(folder, suite, list(chosen), seeds), False
+    for name in suite.environments:
         missing: dict[tuple[int, ...], list[str]] = {}
         for method in chosen:
-            left = tuple(s for s in seeds if not progress.is_finished(name, method, s))
-            if left:
-                missing.setdefault(left, []).append(method)
-        for left, group in missing.items():
+            missing_seeds = tuple(s for s in seeds if not progress.is_finished(name, method, s))
+            if missing_seeds:
+                missing.setdefault(missing_seeds, []).append(method)
+        for missing_seeds, group in missing.items():
             words = ["-m", f"env={name}", f"learner={','.join(chosen[each] for each in group)}"]
-            words += [*settings(found, name), *passed, *flags]
+            words += [*settings(suite, name), *passed, *flags]
             words += [] if any(word.startswith("threads=") for word in passed) else ["threads=1"]
             named = all(chosen[each] == each for each in group)
             method = "${hydra:runtime.choices.learner}" if named else group[0]
             words += [
-                f"train.evaluate_every={found.steps(name)[1]}",
-                f"seed={','.join(map(str, left))}",
+                f"train.evaluate_every={suite.steps(name)[1]}",
+                f"seed={','.join(map(str, missing_seeds))}",
                 *("resume=true", "report=false"),
                 f"hydra.sweep.dir={quoted(folder / 'runs' / name)}",
                 f"hydra.sweep.subdir='{method}/seed-${{seed}}'",
@@ -322,12 +322,12 @@ class Watch:
     """Watches the runs of a set and says how many are finished, and how long the others take."""
 
     def __init__(
-        self, folder: Path, found: Set, names: Sequence[str], seeds: Sequence[int]
+        self, folder: Path, suite: Set, names: Sequence[str], seeds: Sequence[int]
     ) -> None:
         """Look at what is finished now."""
-        self._set, self._root = found, folder / "runs"
+        self._set, self._root = suite, folder / "runs"
         self._all = [
-            (e, name, seed) for e in found.environments for name in names for seed in seeds
+            (e, name, seed) for e in suite.environments for name in names for seed in seeds
         ]
         self._began, self._before = time.monotonic(), sum(map(self._minutes, self._all))
         self._said = 0.0, -1
@@ -349,8 +349,8 @@ class Watch:
         # weighs as half a minute of work, because the first updates say little.
         spent, work = now - self._began, done - self._before
         pace = (spent + 30.0) / (work + 0.5)
-        left = duration((all_minutes - done) * pace)
-        words = f", about {left} left" if left else ""
+        time_left = duration((all_minutes - done) * pace)
+        words = f", about {time_left} left" if time_left else ""
         echo(f"{finished} of {len(states)} runs finished, {duration(spent) or '0 s'}{words}")
 
     def _minutes(self, run: tuple[str, str, int]) -> float:

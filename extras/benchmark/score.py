@@ -48,18 +48,18 @@ class Scale:
         return max((reward - self.silent) / (self.best - self.silent), LOWEST)
 
 
-def scale(environment: str, scripts: Mapping[str, float], known: Mapping[str, float]) -> Scale:
+def scale(environment: str, scripts: Mapping[str, float], further: Mapping[str, float]) -> Scale:
     """Return the scale of an environment.
 
     Args:
         environment: name for the error.
         scripts: name of a script -> its reward; `silent` is one of them.
-        known: further rewards that teams can reach, by where they are known from.
+        further: further rewards that teams can reach, by where they are known from.
 
     Raises:
         SettingError: the best known team earns no more than silence.
     """
-    rewards = {**scripts, **known}
+    rewards = {**scripts, **further}
     best_of = max(rewards, key=lambda name: rewards[name])
     # Written so that NaN is refused too.
     if not rewards[best_of] > rewards["silent"]:

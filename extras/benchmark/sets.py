@@ -92,15 +92,15 @@ def load(name: str) -> Set:
     """
     path = Path(name).expanduser() if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.yaml")))
-        raise SettingError(f"benchmark must be one of {known}, or a yaml; got {name!r}")
+        names = ", ".join(sorted(each.stem for each in FOLDER.glob("*.yaml")))
+        raise SettingError(f"benchmark must be one of {names}, or a yaml; got {name!r}")
     return read(read_yaml(path), str(path))
 
 
 def frontier_of(environment: str) -> str | None:
     """Return the frontier that a shipped set takes as the best team of an environment, if any."""
     sets = (load(path.stem) for path in sorted(FOLDER.glob("*.yaml")))
-    parts = (found.environments.get(environment) for found in sets)
+    parts = (suite.environments.get(environment) for suite in sets)
     return next((part.frontier for part in parts if part and part.frontier), None)
 
 
@@ -120,14 +120,14 @@ def read(data: Any, origin: str) -> Set:
             )
             for name, part in data["environments"].items()
         }
-        found = Set(
+        suite = Set(
             str(data["name"]),
             int(data["version"]),
             tuple(map(int, data["seeds"])),
             int(data["evaluations"]),
             parts,
         )
-        uneven = [name for name, part in parts.items() if part.steps % found.evaluations]
+        uneven = [name for name, part in parts.items() if part.steps % suite.evaluations]
         keys = {str(key) for part in parts.values() for key in part.settings}
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise SettingError(
@@ -138,29 +138,29 @@ def read(data: Any, origin: str) -> Set:
         raise SettingError(
             f"{origin}: settings must be of env, train or evaluation; got {wrong[:5]}"
         )
-    if not all(map(NAME.fullmatch, (found.name, *parts))) or not parts or not found.seeds:
+    if not all(map(NAME.fullmatch, (suite.name, *parts))) or not parts or not suite.seeds:
         raise SettingError(f"{origin}: names must match {NAME.pattern}; one environment at least")
-    if uneven or found.evaluations < 1:
+    if uneven or suite.evaluations < 1:
         raise SettingError(
-            f"{origin}: evaluations ({found.evaluations}) must divide train.steps; not so in"
+            f"{origin}: evaluations ({suite.evaluations}) must divide train.steps; not so in"
             f" {', '.join(uneven)}"
         )
-    return found
+    return suite
 
 
-def check_starts(found: Set) -> None:
+def check_starts(suite: Set) -> None:
     """Refuse shipped weights other than those of the set.
 
     Raises:
         SettingError: an environment has other weights, or none.
     """
-    for name, part in found.environments.items():
+    for name, part in suite.environments.items():
         folder = shipped(name)
         path = folder / "model.safetensors" if folder else None
         received = hashlib.sha256(path.read_bytes()).hexdigest() if path else "no shipped weights"
         if received != part.start:
             raise SettingError(
-                f"env={name}: {found.title} starts from weights of SHA-256 {part.start[:12]}...;"
+                f"env={name}: {suite.title} starts from weights of SHA-256 {part.start[:12]}...;"
                 f" got {received[:18]}. Install the version of laconic-marl that the set is of, or"
                 " write a set of another version"
             )

@@ -67,10 +67,10 @@ def interval(
     """
     generator = np.random.default_rng(seed)
     value = np.asarray(statistic(*map(run_scores, methods)))
-    drawn = np.array(
+    resampled = np.array(
         [statistic(*map(run_scores, _resampled(methods, generator))) for _ in range(resamples)]
     )
-    low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
+    low, high = np.percentile(resampled, (2.5, 97.5), axis=0)
     if value.ndim:
         return value, low, high
     # One run and one task show no spread.
@@ -80,11 +80,11 @@ def interval(
 
 def _resampled(methods: Sequence[Method], generator: np.random.Generator) -> list[Method]:
     """Draw tasks of each environment once for all methods, and runs of each method."""
-    drawn: list[list[Array]] = [[] for _ in methods]
+    resampled: list[list[Array]] = [[] for _ in methods]
     for scores in zip(*methods, strict=True):
         count = scores[0].shape[1]
         tasks = generator.integers(count, size=count)
-        for kept, one in zip(drawn, scores, strict=True):
+        for kept, one in zip(resampled, scores, strict=True):
             runs = generator.integers(len(one), size=len(one))
             kept.append(one[runs][:, tasks])
-    return list(drawn)
+    return list(resampled)
