@@ -194,3 +194,13 @@ def test_members_that_the_api_pages_list_do_what_they_say():
     for name in [name for owner, name in members if owner.endswith(".DialogueEnv")]:
         # What PettingZoo leaves to its subclasses raises NotImplementedError.
         getattr(env, name)(*([dict.fromkeys(env.agents, "")] if name == "step" else []))
+
+
+def test_the_card_of_an_environment_is_the_table_of_its_section(hooks, monkeypatch, tmp_path):
+    monkeypatch.setattr(hooks, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    table = "| fact | value |\n|---|---|\n| price | 0.12 |"
+    (tmp_path / "docs" / "cards.md").write_text(f"# Cards\n\n## one\n\nno\n\n## two\n\n{table}\n")
+    assert hooks.on_page_markdown("<!-- card: two -->") == table
+    with pytest.raises(LookupError):
+        hooks.on_page_markdown("<!-- card: three -->")
