@@ -53,7 +53,8 @@ NAMES, STEPS, HOLDERS = 12, 3, 4
 OTHERS = {
     "cups": f"env=cups env.reward.price={WORD * 1.333}",
     "hops": f"env=hops env.reward.price={WORD * 2}",
-    "cups_alone": f"env=cups env.team={{member:1}} env.pages={MEMBERS}",
+    "cups_alone": f"env=cups env.team={{member:1}} env.pages={MEMBERS}"
+    f" env.reward.price={WORD * 1.333}",
 }
 """Start -> its environment."""
 STARTS = {

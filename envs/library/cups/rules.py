@@ -184,12 +184,12 @@ class Cups(World[State, str]):
         return State(random.randrange(self.cups), parts)
 
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
-        """Return the reward of the best protocol within the deadline; None for teams with pages."""
+        """Return the reward of the best known protocol in time; None for teams with pages."""
         alone = len(agents) == 1
         if self.pages > 1 and not alone:
             return None
         parts = self.pages if alone else len(agents)
-        return theory.best(parts, price, round_price, self.cups, alone, self.rounds)[1]
+        return theory.best(parts, price, round_price, self.cups, alone, self.rounds).reward
 
     def observe(self, state: State, agent: str) -> str:
         """Return the page of the round; at first also where the ball begins."""

@@ -3,6 +3,8 @@
 - `relay`, `oracle`: in turn, say where the ball is, or nothing if the own part does not move it.
 - `broadcast`: at once, the first says where the ball is and the others tell their parts; the last
   one answers in the second round.
+- `coded`: a broadcast in which any message stands for a part, the shortest ones first.
+- `early`: a code of as few words as the relay: few parts are told at once, and the others in turn.
 - `verbose`: relay in which all name a cup in every turn, in or out of turn, moved or not.
 - `reader`: reads in silence and answers when all parts are read; in the last round it guesses.
 - `guess`: answers at once.
@@ -23,9 +25,10 @@ from dataclasses import dataclass
 from random import Random
 
 from laconic.envs.errors import UnknownNameError
+from laconic.envs.library.cups import theory
 from laconic.envs.worlds.base import Script, TurnView, act_line
 
-NAMES = ("broadcast", "guess", "oracle", "reader", "relay", "verbose")
+NAMES = ("broadcast", "coded", "early", "guess", "oracle", "reader", "relay", "verbose")
 """Names of the scripts."""
 
 
@@ -37,6 +40,8 @@ def script(name: str, cups: Sequence[str], phrases: Sequence[str]) -> Script:
     """
     scripts: dict[str, Script] = {
         "broadcast": Broadcast(cups, phrases),
+        "coded": Coded(cups, phrases, theory.best_code(0.0, 1.0, len(cups))),
+        "early": Coded(cups, phrases, theory.best_code(1.0, 1e-6, len(cups))),
         "guess": Reader(cups, patient=False),
         "oracle": Relay(cups, phrases),
         "reader": Reader(cups),
@@ -177,6 +182,62 @@ class Broadcast:
             if said is not None and said >= len(self.cups):
                 cup = told(self.phrases[said], self.cups)[cup]
         return act_line(self.cups[move[cup]])
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A member of a team with a code (`theory.Code`)."""
+
+    cups: Sequence[str]
+    """Names of the cups."""
+    phrases: Sequence[str]
+    """All messages."""
+    code: theory.Code
+    """Code of the members in the middle. Those to whom the deadline leaves no turn tell all."""
+
+    def __call__(self, turn: TurnView, random: Random) -> str:
+        """Return the message of the code, the cup, the act or the silence of this turn."""
+        facts = turn.facts
+        place, last = int(facts["place"]), int(facts["members"]) - 1
+        move, (member, cup) = tuple(own_move(facts, self.cups)), self._turn(facts)
+        if not facts["round"] and 0 < place < last:
+            told = self._code_of(place, facts).told
+            return self.phrases[told[move]] if move in told else ""
+        if place != member:
+            return ""
+        if place == last:
+            return act_line(self.cups[move[cup]])
+        silent = self._code_of(place, facts).likeliest[cup] if place else cup
+        return self.cups[move[cup]] if move[cup] != silent else ""
+
+    def _code_of(self, place: int, facts: Mapping[str, float]) -> theory.Code:
+        in_time = place <= facts["deadline"] - 2
+        return self.code if in_time else theory.codes(len(self.cups))[0]
+
+    def _turn(self, facts: Mapping[str, float]) -> tuple[int, int]:
+        """Return the member whose turn it is, and the cup of the ball before it."""
+        cup, last, round = int(facts["begin"]) - 1, int(facts["members"]) - 1, 1
+        if not facts["round"]:
+            return 0, cup
+        cup = self._named(facts, 0, 0, cup)
+        for place in range(1, last):
+            code, said = self._code_of(place, facts), phrase(facts, place, 0)
+            if said is not None:
+                moves = {index: move for move, index in code.told.items()}
+                cup = moves.get(said, code.waiting[0])[cup]
+            elif not code.needs_a_turn(cup):
+                cup = code.waiting[0][cup]
+            elif round == facts["round"]:
+                return place, cup
+            else:
+                cup = self._named(facts, place, round, code.likeliest[cup])
+                round += 1
+        return last, cup
+
+    def _named(self, facts: Mapping[str, float], place: int, round: int, silent: int) -> int:
+        """Return the cup that a member named, or the one that its silence says."""
+        said = phrase(facts, place, round)
+        return silent if said is None or said >= len(self.cups) else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,11 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
 @pytest.mark.parametrize(
     ("settings", "best"),
     [
-        # The unit is what a relay of three says, 4 / 3 words; a broadcast says one more.
+        # The unit is what a relay of three says, 4 / 3 words; a word costs 0.09.
         ({}, 1 - 0.12),
-        ({"reward": {"round_price": 0.1}}, 1 - 7 / 3 * 0.09 - 0.2),
-        ({"reward": {"round_price": 0.08}}, 1 - 0.12 - 0.24),
-        ({"deadline": 2}, 1 - 7 / 3 * 0.09),
+        ({"reward": {"round_price": 0.1}}, 1 - 11 / 6 * 0.09 - 0.2),
+        ({"reward": {"round_price": 0.045}}, 1 - 25 / 18 * 0.09 - 5 / 2 * 0.045),
+        ({"deadline": 2}, 1 - 11 / 6 * 0.09),
         ({"team": {"member": 1}, "pages": 4}, 1.0),
         ({"team": {"member": 1}, "pages": 4, "deadline": 3}, 1 / 3),
         ({"pages": 2}, None),

@@ -10,7 +10,7 @@ from laconic import envs
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.library.cups import theory
 from laconic.envs.library.cups.rules import Cups, State
-from laconic.envs.library.cups.scripts import NAMES
+from laconic.envs.library.cups.scripts import NAMES, Coded
 from laconic.envs.worlds.base import TeacherStyle, TurnView
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, teacher_policy
 from laconic.learners.metrics import summarize
@@ -37,11 +37,40 @@ def test_a_protocol_is_right_in_the_words_and_rounds_of_the_theory(
     count = COUNT if members < 8 else COUNT // 4
     found = figures(script, count, team={"member": members}, cups=cups, deadline=8)
     assert found["accuracy"] == 1.0
-    assert found["rounds"] == theory.rounds(script, members)
+    words, rounds = theory.plain(script, members, cups)
+    assert found["rounds"] == rounds
     # Four standard errors of at most 2.5 words an episode.
-    assert found["tokens_said"] == pytest.approx(
-        theory.words(script, members, cups), abs=4 * 2.5 / COUNT**0.5
-    )
+    assert found["tokens_said"] == pytest.approx(words, abs=4 * 2.5 / COUNT**0.5)
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("members", "cups", "deadline"), [(3, 3, 4), (4, 3, 4), (5, 3, 3), (3, 4, 4), (2, 3, 2)]
+)
+def test_a_code_is_right_in_the_words_and_rounds_of_the_theory(
+    waiting: int, members: int, cups: int, deadline: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The four codes that are best somewhere, of one waiting part to four.
+    ratio = (3.0, 0.9, 0.5, 0.2)[waiting]
+    code = theory.best_code(0.01, 0.01 * ratio, cups)
+    monkeypatch.setattr(Cups, "script", lambda self, name: Coded(self.names, self.phrases, code))
+    found = figures("coded", team={"member": members}, cups=cups, deadline=deadline)
+    known = theory.coded(members, 0.01, 0.01 * ratio, cups, deadline)
+    assert found["accuracy"] == 1.0
+    assert found["rounds"] == pytest.approx(known.rounds, abs=4 * 0.8 / COUNT**0.5)
+    assert found["tokens_said"] == pytest.approx(known.words, abs=4 * 1.6 / COUNT**0.5)
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "rounds"), [("coded", 11 / 6, 2), ("early", 4 / 3, 8 / 3)]
+)
+def test_named_codes_take_the_fewest_rounds_or_words(
+    script: str, words: float, rounds: float
+) -> None:
+    found = figures(script)
+    assert found["accuracy"] == 1.0
+    assert found["tokens_said"] == pytest.approx(words, abs=4 * 0.8 / COUNT**0.5)
+    assert found["rounds"] == pytest.approx(rounds, abs=4 * 0.5 / COUNT**0.5)
 
 
 def test_the_oracle_is_the_relay() -> None:
