@@ -175,15 +175,14 @@ class Hops(World[State, str]):
         return State(tuple(chain), pages)
 
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
-        """Return the reward of a team that follows the chain, or of the best single agent.
+        """Return the reward of the best known team, or of the best single agent.
 
         None where a team has pages or too little time, or the single agent's best is not known.
         """
         if len(agents) > 1:
             if self.pages > 1 or self.rounds < self.steps:
                 return None
-            words = theory.words(self.steps, self.names, len(agents))
-            return 1 - price * words - round_price * self.steps
+            return theory.best(self.steps, self.names, len(agents), price, round_price)[1]
         played = min(self.rounds, self.pages)
         right = theory.alone(self.steps, self.names, self.names * played // self.pages)
         # With a price of time, a shorter reading may pay.

@@ -2,9 +2,12 @@
 
 - `oracle`, `chain`: say the next name of the chain in its round, unless the own facts lead on; the
   member that reaches the end answers.
-- `verbose`: the same without waiting in silence: every name of the chain is said.
+- `coded`: the same, but who knows the end answers at once, and silence in the last round of talk
+  says the first name that was neither asked nor said.
+- `verbose`: the chain without waiting in silence: every name of the chain is said.
 - `reader`: reads in silence, answers when its facts lead to the end, and in the last round gives
   the best guess.
+- `guess`: who knows the first link answers at once with the best guess.
 - `everyone`: all answer at once with a name that the question does not contain.
 
 The teacher of a warm start follows the chain, mostly aloud where it could wait. Where facts have
@@ -21,7 +24,7 @@ from laconic.envs.errors import UnknownNameError
 from laconic.envs.library.hops import theory
 from laconic.envs.worlds.base import Script, TurnView, act_line
 
-NAMES = ("chain", "everyone", "oracle", "reader", "verbose")
+NAMES = ("chain", "coded", "everyone", "guess", "oracle", "reader", "verbose")
 """Names of the scripts."""
 
 
@@ -33,7 +36,9 @@ def script(name: str, names: Sequence[str]) -> Script:
     """
     scripts: dict[str, Script] = {
         "chain": Member(names),
+        "coded": Coded(names),
         "everyone": Guesser(names),
+        "guess": Reader(names, patient=False),
         "oracle": Member(names),
         "reader": Reader(names),
         "verbose": Member(names, waits=0.0),
@@ -103,11 +108,52 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Coded:
+    """A member of a team whose silence says a name (`theory`)."""
+
+    names: Sequence[str]
+    """Names of the world."""
+
+    def __call__(self, turn: TurnView, random: Random) -> str:
+        """Return the name, the act or the silence of this turn."""
+        links = Links(turn.facts, self.names)
+        step, steps = int(turn.facts["round"]) + 1, int(turn.facts["steps"])
+        if step > steps:
+            return ""
+        heard, held = links.said(step - 1)[0], links.at(step - 1)
+        if step == steps and heard < step - 1:
+            held = self._unsaid(links, steps)
+        name = None if held is None else links.after(held)
+        if name is None:
+            return ""
+        end: int | None = name
+        for _ in range(steps - step):
+            end = None if end is None else links.after(end)
+        if end is not None:
+            return act_line(self.names[end])
+        waits = links.after(name) is not None
+        spared = step == steps - 1 and name == self._unsaid(links, steps)
+        return "" if waits or spared else self.names[name]
+
+    def _unsaid(self, links: Links, steps: int) -> int:
+        """Return the name that silence says in the last round of talk."""
+        known = {int(links.facts["first"]) - 1}
+        known |= {
+            index
+            for index, name in enumerate(self.names)
+            if 0 < links.facts[f"said_{name}"] < steps - 1
+        }
+        return next((index for index in range(len(self.names)) if index not in known), 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """A single agent that reads and remembers all."""
 
     names: Sequence[str]
     """Names of the world."""
+    patient: bool = True
+    """False to answer as soon as it knows the link behind the first name, and only then."""
     silent: float = 1.0
     """Fraction of silent turns before the answer; in others it says the last name that it knows."""
 
@@ -120,7 +166,7 @@ class Reader:
             name, walked = following, walked + 1
         if walked == steps:
             return act_line(self.names[name])
-        if facts["round"] + 1 >= facts["deadline"]:
+        if facts["round"] + 1 >= facts["deadline"] if self.patient else walked:
             return act_line(self.names[self._guess(links, name, steps - walked)])
         return self.names[name] if walked and random.random() >= self.silent else ""
 

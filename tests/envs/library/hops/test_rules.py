@@ -103,8 +103,9 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
 @pytest.mark.parametrize(
     ("settings", "best"),
     [
-        ({}, 1 - 0.06 * 2 * 9 / 11),
-        ({"reward": {"round_price": 0.1}}, 1 - 0.06 * 2 * 9 / 11 - 0.3),
+        ({}, 1 - 0.06 * 1.556033),
+        ({"reward": {"round_price": 0.1}}, 1 - 0.06 * 1.556033 - 0.28),
+        ({"reward": {"price": 2}}, 31 / 220),
         ({"team": {"member": 1}, "pages": 4}, 0.693182),
         # Where the deadline allows for all pages, one agent wins.
         ({"team": {"member": 1}, "pages": 4, "steps": 4}, 1.0),

@@ -42,6 +42,34 @@ def test_a_team_that_follows_the_chain_is_right_in_the_words_of_the_theory(setti
     assert found["tokens_said"] == pytest.approx(expected, abs=4 * 0.7 / COUNT**0.5)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"names": 16, "steps": 4, "team": {"member": 8}},
+        {"steps": 5, "team": {"member": 2}},
+        {"steps": 2, "deadline": 4},
+        {"steps": 1},
+    ],
+)
+def test_a_code_is_right_in_the_words_and_rounds_of_the_theory(settings: dict) -> None:
+    found = figures("coded", **settings)
+    steps, names = settings.get("steps", 3), settings.get("names", 12)
+    members = settings.get("team", {"member": 4})["member"]
+    words, rounds = theory.coded(steps, names, members)
+    assert found["accuracy"] == 1.0
+    assert found["tokens_said"] == pytest.approx(words, abs=4 * 0.9 / COUNT**0.5)
+    assert found["rounds"] == pytest.approx(rounds, abs=4 * 0.9 / COUNT**0.5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"steps": 2}, {"steps": 1}])
+def test_who_knows_the_first_link_guesses_as_well_as_the_theory(settings: dict) -> None:
+    found = figures("guess", **settings)
+    right = theory.alone(settings.get("steps", 3), 12, 3, first=True)
+    assert (found["rounds"], found["tokens_said"]) == (1, 0)
+    assert found["accuracy"] == pytest.approx(right, abs=4 * (right * (1 - right) / COUNT) ** 0.5)
+
+
 def test_the_oracle_follows_the_chain() -> None:
     assert Hops().script("oracle") == Hops().script("chain") != Hops().script("verbose")
 
