@@ -102,8 +102,8 @@ CLAIMS: Sequence[Claim] = (
         "a84a7b32",
     ),
     Claim(
-        "In cups a team finds the relay or the broadcast by the price of a round, in the words that"
-        " are enough; it changes later than theory says ([needed](needed.md))",
+        "In cups a team finds the relay or the broadcast by the price of a round, later than theory"
+        " says; it finds no code that is cheaper ([needed](needed.md))",
         "`make evidence-needed`",
         [],
         "0 to 4",

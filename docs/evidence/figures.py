@@ -291,13 +291,23 @@ def needed() -> list[Cells]:
 
 def needed_others() -> list[Cells]:
     """Return teams and single agents in hops and cups after training, beside what is known."""
-    head = ["", "seeds", "accuracy", "words", "known to be enough", "rounds", "known"]
+    head = [
+        "",
+        "seeds",
+        "accuracy",
+        "words",
+        "best known",
+        "rounds",
+        "best known",
+        "reward",
+        "best",
+    ]
     lines, rows = [head], [row for row in read("needed") if "evaluation" in row]
     for start, label in {"hops": "hops", "cups": "cups", "cups_alone": "cups, one agent"}.items():
         own = [row for row in rows if row["start"] == start]
         first = own[0]["before"]
         begun = (f"{100 * first['accuracy']:.1f} %", f"{first['tokens_said']:.2f}")
-        lines.append([f"{label}: start", "", *begun, "", f"{first['rounds']:.2f}", ""])
+        lines.append([f"{label}: start", "", *begun, "", f"{first['rounds']:.2f}", *[""] * 3])
         for name in sorted({row["name"] for row in own}):
             same = [row for row in own if row["name"] == name]
             after, best = [row["evaluation"] for row in same], same[0]["best"]
@@ -310,7 +320,9 @@ def needed_others() -> list[Cells]:
                         cell("accuracy", over(after, "accuracy")),
                     ),
                     *(number(over(after, "tokens_said"), 2), f"{best['words']:.2f}"),
-                    *(alike([row["after"]["rounds"] for row in same]), f"{best['rounds']:g}"),
+                    *(alike([row["after"]["rounds"] for row in same]), f"{best['rounds']:.2f}"),
+                    f"{fmean(row['after']['reward'] for row in same):.3f}",
+                    f"{best['reward']:.3f}",
                 ]
             )
     return lines

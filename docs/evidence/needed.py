@@ -132,7 +132,8 @@ def play_all_states(root: Path, chosen: Sequence[str]) -> None:
 def collect(root: Path) -> None:
     """Write one row per finished run.
 
-    Existing rows of runs without a folder below `root` are not changed.
+    Existing rows of runs without a folder below `root` keep their figures; what is best is as known
+    now.
     """
     rows = {(row["series"], row["name"], row["start"], row["seed"]): row for row in all_rows()}
     keys = [(run.series, run.name, run.start, run.seed) for run in runs()]
@@ -156,10 +157,12 @@ def collect(root: Path) -> None:
         rows[key] = {
             **{"series": run.series, "start": run.start, "name": run.name, "seed": run.seed},
             **{"overrides": run.overrides, "before": figures[0], "after": figures[1]},
-            "best": best_known(run),
             **({"ascent": climb(price)} if run.start == "jury" else {}),
             **({} if is_exact(run.start) else {"evaluation": shortened(ends[-1])}),
         }
+    for key, run in zip(keys, runs(), strict=True):
+        if key in rows:
+            rows[key]["best"] = best_known(run)
     lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
     ROWS.write_bytes(gzip.compress("".join(lines).encode("utf-8"), mtime=0))
     print(f"{len(lines)} of {len(keys)} runs")
@@ -184,15 +187,20 @@ def best_known(run: Run) -> dict[str, float]:
     if run.start == "alone":
         return {"accuracy": theory.alone(3), "words": 0.0}
     if run.start == "hops":
-        return {"accuracy": 1.0, "words": hops.words(STEPS, NAMES, HOLDERS), "rounds": STEPS}
-    if run.start == "cups_alone":
-        return {"accuracy": 1.0, "words": 0.0, "rounds": MEMBERS}
-    if run.start == "cups":
-        protocol, _ = cups.best(MEMBERS, WORD, WORD * float(run.name.split()[0]), CUPS)
-        words, rounds = cups.words(protocol, MEMBERS, CUPS), cups.rounds(protocol, MEMBERS)
-        return {"accuracy": 1.0, "words": words, "rounds": rounds}
+        words, rounds = hops.coded(STEPS, NAMES, HOLDERS)
+        _, reward = hops.best(STEPS, NAMES, HOLDERS, WORD, 0.0)
+        return {"accuracy": 1.0, "words": words, "rounds": rounds, "reward": reward}
+    if run.start in ("cups", "cups_alone"):
+        alone = run.start == "cups_alone"
+        best = cups.best(MEMBERS, WORD, WORD * ratio(run.name), CUPS, alone)
+        return {"accuracy": 1.0, **best._asdict()}
     plan = theory.best(word_price(run.overrides), HELPERS)
     return {"accuracy": plan.accuracy, "words": plan.words}
+
+
+def ratio(name: str) -> float:
+    """Return the price of a round in prices of a word, by a run's name; 0 where it is none."""
+    return float(name.split()[0]) if name.endswith(" words") else 0.0
 
 
 def climb(price: float) -> dict[str, float]:
@@ -298,8 +306,11 @@ def chains(axes: Axes) -> None:
     best = float(hops.alone(STEPS, NAMES, STEPS * NAMES // HOLDERS) or 1.0)
     axes.axhline(best, color=GREY, linewidth=0.6, linestyle=":")
     axes.text(2.2, best, "best guess of one agent", fontsize=7, va="bottom", ha="right")
-    enough = hops.words(STEPS, NAMES, HOLDERS)
-    axes.scatter(enough, 1, s=90, facecolors="none", edgecolors=GREY, label="known to be enough")
+    for label, words, mark in (
+        ("best known", hops.coded(STEPS, NAMES, HOLDERS)[0], "o"),
+        ("chain", hops.words(STEPS, NAMES, HOLDERS), "s"),
+    ):
+        axes.scatter(words, 1, s=80, marker=mark, facecolors="none", edgecolors=GREY, label=label)
     own = [row for row in all_rows() if row["start"] == "hops"]
     for when, face in (("before", "none"), ("after", PALETTE[0])):
         said, right = ([row[when][name] for row in own] for name in ("tokens_said", "accuracy"))
@@ -314,20 +325,27 @@ def chains(axes: Axes) -> None:
 def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
     """Draw rounds, and reward beside the single agent, by the price of a round in cups."""
     own = [row for row in all_rows() if row["series"] == "phases"]
-    ratios = [float(row["name"].split()[0]) for row in own]
-    for low, high, protocol in ((0.3, 1, "relay"), (1, 3.2, "broadcast")):
-        known = cups.rounds(protocol, MEMBERS)
-        rounds_panel.plot([low, high], [known] * 2, color=GREY, linewidth=2)
-        rounds_panel.text(low + 0.1, known + 0.03, protocol, fontsize=7)
+    ratios = [ratio(row["name"]) for row in own]
+    places = np.linspace(0.3, 3.2, 581)
+    known = [cups.best(MEMBERS, WORD, WORD * x, CUPS) for x in places]
+    rounds_panel.plot(places, [best.rounds for best in known], color=GREY, label="best known")
+    plain = [min(map(plainly, ("relay", "broadcast"), [x] * 2)) for x in places]
+    rounds_panel.plot(
+        *(places, [last for _, last in plain]),
+        color=GREY,
+        linestyle=":",
+        label="relay or broadcast",
+    )
     rounds = [row["after"]["rounds"] for row in own]
     rounds_panel.scatter(ratios, rounds, color=PALETTE[0], s=22, zorder=3)
     rounds_panel.set(ylabel="rounds of an episode", title="cups: relay or broadcast")
-    places = np.linspace(0.3, 3.2, 59)
-    gains = [
-        cups.best(MEMBERS, WORD, WORD * x, CUPS)[1] - cups.reward("reader", MEMBERS, WORD, WORD * x)
-        for x in places
-    ]
-    reward_panel.plot(places, gains, color=GREY, linewidth=2, label="protocols")
+    rounds_panel.legend(loc="upper right", fontsize=7)
+    for label, style, costs in (
+        ("best known", "-", [(1 - best.reward) / WORD for best in known]),
+        ("relay or broadcast", ":", [cost for cost, _ in plain]),
+    ):
+        gains = [WORD * (MEMBERS * x - cost) for x, cost in zip(places, costs, strict=True)]
+        reward_panel.plot(places, gains, color=GREY, linestyle=style, label=label)
     single = [row["after"] for row in all_rows() if row["start"] == "cups_alone"]
     reader = {"accuracy": 1.0, "tokens_said": 0.0, "rounds": MEMBERS}
     for label, alone, face in (
@@ -345,6 +363,12 @@ def phases(rounds_panel: Axes, reward_panel: Axes) -> None:
     reward_panel.legend(loc="upper left", fontsize=7)
     for axes in (rounds_panel, reward_panel):
         axes.set(xlabel="price of a round, in words", xlim=(0.3, 3.2))
+
+
+def plainly(protocol: str, ratio: float) -> tuple[float, int]:
+    """Return what a protocol of cups costs, in words, and its rounds."""
+    words, rounds = cups.plain(protocol, MEMBERS, CUPS)
+    return words + ratio * rounds, rounds
 
 
 def earned(figures: Mapping[str, float], round_price: float) -> float:

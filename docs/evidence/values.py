@@ -312,7 +312,7 @@ def elected(start: str) -> str:
 
 
 def in_others() -> str:
-    """Return words and rounds of teams in cups, beside what is known to be enough."""
+    """Return words and rounds of teams in cups, beside the best that is known."""
     rows, parts = [row for row in read("needed") if "evaluation" in row], []
     for name in ("0.5 words", "1.1 words", "3.0 words"):
         own = [row for row in rows if (row["start"], row["name"]) == ("cups", name)]
@@ -322,7 +322,7 @@ def in_others() -> str:
         best = own[0]["best"]
         parts.append(
             f"a round at {name}: {words:.2f} words, {rounds:.2f} rounds"
-            f" ({best['words']:.2f}, {best['rounds']:g})"
+            f" ({best['words']:.2f}, {best['rounds']:.2f})"
         )
     return "; ".join(parts)
 

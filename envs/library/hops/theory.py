@@ -29,7 +29,7 @@ that it may have read.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
@@ -74,7 +74,7 @@ def _said(steps: int, names: int, members: int) -> dict[int, float]:
     # (links of the present holder, links of the others from the least to the most, words) -> chance
     states: dict[tuple[int, tuple[int, ...], int], float] = {(1, (0,) * (members - 1), 0): 1.0}
     for dealt in range(1, steps):
-        after: Counter[tuple[int, tuple[int, ...], int]] = Counter()
+        after: defaultdict[tuple[int, tuple[int, ...], int], float] = defaultdict(float)
         for (own, others, said), chance in states.items():
             left = chance / (names - dealt)
             if dealt < steps - 1 and own < held:
@@ -83,7 +83,7 @@ def _said(steps: int, names: int, members: int) -> dict[int, float]:
                 rest = tuple(sorted((*others[:place], *others[place + 1 :], own)))
                 after[other + 1, rest, said + (dealt < steps - 1)] += left * (held - other)
         states = dict(after)
-    chances: Counter[int] = Counter()
+    chances: defaultdict[int, float] = defaultdict(float)
     for (_, _, said), chance in states.items():
         chances[said] += chance
     return dict(chances)
