@@ -38,6 +38,7 @@ class Measure:
     warm_up: bool
     episodes: Count
     answers: Count
+    ignore_ends: bool
     conversations: Count | None
     environments: Word | Sequence[Word] | None
 

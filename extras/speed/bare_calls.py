@@ -99,10 +99,13 @@ class StepTimer:
         self.metrics: Mapping[str, float] = {}
         """Metrics of the last step."""
         policies = team.policies(environments[0])
-        self._learner = _checked(make_learner(cfg, policies), policies)
+        self._learner = _checked(make_learner(cfg, policies))
         self._policy: HFPolicy = next(iter(policies.values()))
-        self._timed = TimedPolicy(self._policy)
-        self._policies = dict.fromkeys(policies, self._timed)
+        self._timed = {id(policy): TimedPolicy(policy) for policy in policies.values()}
+        self._policies = {agent: self._timed[id(policy)] for agent, policy in policies.items()}
+        if cfg.measure.ignore_ends:
+            for policy in policies.values():
+                policy.ignore_ends()
         self._state = copy.deepcopy(self._learner.state_dict())
 
     @cached_property
@@ -130,15 +133,38 @@ class StepTimer:
         total = sum(copies[each.requires_grad] * each.nbytes for each in parameters)
         return float(total) / 1e9
 
+    @property
+    def token_operations(self) -> float:
+        """Floating-point operations of a trained token, without attention: 6 for a weight.
+
+        A weight that is not trained takes 4: no gradient of it is computed. Embeddings count once,
+        as the head (Kaplan et al., arXiv 2001.08361).
+        """
+        model = self._policy.model
+        inputs, head = model.get_input_embeddings(), model.get_output_embeddings()
+        looked_up = 0 if head.weight is inputs.weight else inputs.weight.numel()
+        total = sum((4 + 2 * each.requires_grad) * each.numel() for each in model.parameters())
+        return float(total - looked_up * (4 + 2 * inputs.weight.requires_grad))
+
     def measure(self, repetition: int) -> Sample:
-        """Time a step and its bare calls, from the first weights."""
+        """Time a step and its bare calls, from the first weights.
+
+        Raises:
+            SettingError: the team has several policies.
+        """
+        if len(self._timed) > 1:
+            raise SettingError(
+                "measure-speed takes one policy for the whole team; got several. Set"
+                " agent.sharing=shared, or a learner that does not ask for separate policies"
+            )
         groups, sample = self.step(repetition)
         return replace(sample, bare=self._bare(groups, repetition))
 
     def step(self, repetition: int) -> tuple[list[Group], Sample]:
         """Time a step from the first weights, without bare calls; return its groups and times."""
         self._learner.load_state_dict(copy.deepcopy(self._state))
-        self._timed.seconds = 0.0
+        for timed in self._timed.values():
+            timed.seconds = 0.0
         train, seed = self._cfg.train, self._cfg.seed
         starts = draw_starts(
             task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
@@ -155,7 +181,7 @@ class StepTimer:
         return groups, Sample(
             step=ended - started,
             bare=math.nan,
-            environment=collected - started - self._timed.seconds,
+            environment=collected - started - sum(t.seconds for t in self._timed.values()),
             sampled=rates.get("time/sampled_tokens_per_second", 0.0),
             trained=rates.get("time/trained_tokens_per_second", 0.0),
         )
@@ -229,20 +255,15 @@ def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
     return [rounds[number] for number in sorted(rounds)]
 
 
-def _checked(learner: object, policies: Mapping[str, Policy]) -> GroupLearner:
+def _checked(learner: object) -> GroupLearner:
     """Return the learner if the bare calls of its step are known.
 
     Raises:
-        SettingError: it has a critic or another step of its own, or the team has several policies.
+        SettingError: it has a critic or another step of its own.
     """
     if not isinstance(learner, GroupLearner):
         raise SettingError(
             "measure-speed knows the bare calls of learners that compare the episodes of a group;"
             f" got {type(learner).__name__}. Choose one of those, such as learner=grpo"
-        )
-    if len({id(policy) for policy in policies.values()}) > 1:
-        raise SettingError(
-            "measure-speed takes one policy for the whole team; got several. Set"
-            " agent.sharing=shared, or a learner that does not ask for separate policies"
         )
     return learner

@@ -78,6 +78,25 @@ class ReplyEnd:
         return None
 
 
+class NoReplyEnd(ReplyEnd):
+    """Finds no silence word in any reply."""
+
+    def __init__(self) -> None:
+        """Find nothing."""
+        self.stops = ()
+
+    def can_complete(self, token: int) -> bool:
+        """Return False."""
+        return False
+
+    def is_complete(self, reply_ids: Sequence[int]) -> bool:
+        """Return False."""
+        return False
+
+    def length(self, reply_ids: Sequence[int]) -> None:
+        """Return None."""
+
+
 class ChatCodec:
     """Reads requests and writes replies in the tokens of one model."""
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.learners.agents.cache import ConversationCache, batches, default_tokens
-from laconic.learners.agents.chat import ChatCodec, conversation, positions_of
+from laconic.learners.agents.chat import ChatCodec, NoReplyEnd, conversation, positions_of
 from laconic.learners.agents.folders import apply_umask
 from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
@@ -75,6 +75,11 @@ class HFPolicy(ChatCodec):
         self.model.generation_config = GenerationConfig(
             eos_token_id=list(self.end_ids) or None, pad_token_id=self.pad_id
         )
+
+    def ignore_ends(self) -> None:
+        """Sample every reply up to its limit, whatever it says, to measure speed."""
+        self.end_ids, self.reply_end = (), NoReplyEnd()
+        self.model.generation_config.eos_token_id = None
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Answer all requests in one batched call, or in as few as `generate_tokens` allows.

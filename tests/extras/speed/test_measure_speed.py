@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from laconic import envs
+from laconic.experiments.python import compose
+from laconic.experiments.session.setup import make_environments, make_team
 from laconic.extras.speed.bare_calls import Sample, StepTimer
 from laconic.extras.speed.measure_speed import GRADINGS, graded_per_second, rewritten, summarize
 
@@ -37,6 +41,48 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
     assert figures["sampled_tokens_per_second"] > 0 and figures["trained_tokens_per_second"] > 0
     assert 0 <= figures["gigabytes_beyond_model"] < figures["peak_gigabytes"]
     assert "HumanEval programs graded per second" in outcome.out
+
+
+def test_replies_go_on_to_their_limit_where_ends_are_ignored(run, policy_folder, tmp_path):
+    lengths = {}
+    for ignored in (False, True):
+        cfg = compose(
+            f"agent.model={policy_folder}",
+            "agent.sampling.max_reply_tokens=12",
+            "env.tasks=20",
+            "env.budget.episode=1000",
+            "train.tasks_per_step=2",
+            "train.group_size=2",
+            f"measure.ignore_ends={ignored}",
+            program="measure_speed",
+        )
+        team = make_team(cfg)
+        timer = StepTimer(cfg, team, make_environments(cfg, 4, "train", team))
+        groups, sample = timer.step(0)
+        turns = [turn for group in groups for each in group.episodes for turn in each.turns]
+        lengths[ignored] = [len(turn.reply_ids) for turn in turns]
+        assert timer.measure(1).bare > 0 and sample.sampled > 0
+    assert {*lengths[True]} == {12} != {*lengths[False]}
+
+
+@pytest.mark.parametrize(("tied", "trained"), [(True, True), (False, True), (False, False)])
+def test_operations_are_those_of_weights_that_multiply(tied, trained):
+    config = LlamaConfig(
+        vocab_size=50,
+        hidden_size=8,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        tie_word_embeddings=tied,
+    )
+    model = LlamaForCausalLM(config).requires_grad_(trained)
+    # Queries and outputs 2 x 64, keys and values 2 x 32, three matrices of 128, three norms of 8,
+    # and the head of 400.
+    weights = 128 + 64 + 384 + 24 + 400
+    timer = object.__new__(StepTimer)
+    timer._policy = SimpleNamespace(model=model)
+    assert timer.token_operations == (6 if trained else 4) * weights
 
 
 @pytest.mark.parametrize(("warm_up", "expected"), [("true", [0, 1, 2]), ("false", [1, 2])])
