@@ -13,8 +13,10 @@ GONE = {
 _COLLECTORS = "laconic.learners.rollout.collectors"
 _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
+    "laconic.learners.advantages.collective": "laconic.extras.methods.collective",
     "laconic.learners.agents.api": "laconic.extras.api",
     "laconic.learners.agents.population": "laconic.extras.methods.population",
+    "laconic.learners.algorithms.collective": "laconic.extras.methods.rlccf",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
     f"{_COLLECTORS}.contrast.Contrast": f"{_COLLECTORS}.contrast.DynamicSampling",
     f"{_COLLECTORS}.demonstrations.OwnBest": f"{_COLLECTORS}.demonstrations.RejectionSampling",

@@ -12,6 +12,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import programs, tree
 from laconic.experiments.command_line.programs import PROGRAMS, Program, config_folders
 from laconic.experiments.command_line.targets import finalize_config
+from laconic.packages import registered
 
 
 def test_a_package_adds_a_program(register):
@@ -76,11 +77,11 @@ def test_a_package_of_configurations_that_is_gone_is_named(register):
 def test_a_clone_without_metadata_finds_the_extras(monkeypatch):
     monkeypatch.setattr(metadata, "entry_points", lambda group: metadata.EntryPoints())
     config_folders.cache_clear()
-    programs.registered.cache_clear()
-    assert set(programs.registered(programs.PROGRAM_GROUP)) >= {"watch", "measure-speed"}
+    registered.cache_clear()
+    assert set(registered(programs.PROGRAM_GROUP)) >= {"watch", "measure-speed"}
     assert config_folders() == (EXTRAS_CONF,)
     config_folders.cache_clear()
-    programs.registered.cache_clear()
+    registered.cache_clear()
 
 
 def test_every_program_with_a_configuration_has_one_yaml():
