@@ -4,7 +4,7 @@
     <!-- hidden: train -->                         settings of a program that no yaml shows
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
     <!-- names: laconic.envs -->                   public names of a module and what they are
-    <!-- metrics: envs -->                         measures that environments declare
+    <!-- metrics: envs -->                         measures that environments, or a feature, declare
     <!-- card: gsm8k -->                           the environment's table in docs/cards.md
 
 So every text is written once. In the search, tutorials and guides come before other pages. MkDocs
@@ -26,6 +26,7 @@ from laconic.envs.checks import in_words
 from laconic.envs.registry import metrics
 from laconic.experiments.command_line.meanings import Composed, Row, read_rows
 from laconic.experiments.command_line.tree import declared
+from laconic.learners.metrics import of_feature
 
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
@@ -65,7 +66,8 @@ def _replacement(mark: re.Match[str]) -> str:
     if kind == "card":
         return card(name)
     if kind == "metrics":
-        meanings = {key: metric.meaning for key, metric in metrics().items()}
+        found = metrics() if name == "envs" else of_feature(name).metrics
+        meanings = {key: metric.meaning for key, metric in found.items()}
     else:
         meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from laconic.envs.errors import SettingError
-from laconic.learners.interfaces import GateCall, Usage
+from laconic.learners.interfaces import Usage
 
 Graph = tuple[Mapping[str, tuple[str, ...]], ...]
 """Agents that each agent hears, by round; the cycle starts again when it ends. Agents that are left
@@ -73,8 +73,8 @@ class Turn:
     """Version of the weights with which an engine sampled the reply. None: there was no engine."""
     feedback: str = ""
     """Comment of the environment on the turn; empty without one."""
-    gate: GateCall | None = None
-    """Decision of the agent's gate. None: it has none."""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What features added to the reply (`Reply.extra`)."""
 
     def __post_init__(self) -> None:
         """Check that each sampled token has its log-probability (`SettingError`)."""

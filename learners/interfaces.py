@@ -50,18 +50,6 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class GateCall:
-    """Decision of a gate in one turn, with the tokens that it took (`learners.agents.gate`)."""
-
-    speaks: bool
-    """True if the gate let the policy behind it speak."""
-    gate_tokens: int = 0
-    """Tokens that the gate read and wrote; 0 for a script."""
-    tokens: int = 0
-    """Tokens that the policy behind it read and wrote; 0 if it was not called."""
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """Answer of a policy to one request."""
 
@@ -81,8 +69,8 @@ class Reply:
     """Thought before the message; environments that take thoughts count its tokens."""
     version: int | None = None
     """Version of the weights that an engine sampled it with; None without an engine."""
-    gate: GateCall | None = None
-    """Decision of a gate. None: the agent has none."""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Data of JSON types that features add, by the feature's name. Its own module types them."""
 
 
 @dataclass(frozen=True, slots=True)

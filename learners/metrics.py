@@ -18,11 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.declarations import Metric
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.registry import metrics
 from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Usage
+from laconic.packages import load, registered
 
 COMPARED = (
     *("accuracy", "score", "reward", "tokens_said", "tokens_spent", "silence_rate"),
@@ -108,28 +110,32 @@ SPENDING: Mapping[str, str] = {
     ),
 }
 """Further metrics where a model server was asked (`agent=api`)."""
-GATE: Mapping[str, str] = {
-    "gate_precision": "Share of the turns that a gate let through in which the agent was informed.",
-    "gate_recall": "Share of the turns of informed agents that a gate let through.",
-    "gate_f1": "Harmonic mean of precision and recall.",
-    "gate_calls": "Decisions of a gate in an episode.",
-    "gate_tokens": "Tokens that a gate read and wrote in an episode; 0 for a script.",
-    "gated_calls": "Replies of the policies behind a gate in an episode.",
-    "gated_tokens": "Tokens that these policies read and wrote in an episode.",
-}
-"""Further metrics where a gate decides who speaks (`agent.gate`). The first three leave out turns
-in which it is unknown whether the agent was informed."""
+GROUP = "laconic.metrics"
+"""Group of the entry points of further metrics, each a `FeatureMetrics` with the feature's name."""
 
 _IN_PERCENT = frozenset(
     (
         *("accuracy", "silence_rate", "silent_if_uninformed", "spoke_if_informed", "cut_rate"),
         *("truncated_replies", "truncated_rate", "facts_told", "lost_rate", "unheard_rate"),
-        *("gate_precision", "gate_recall"),
     )
 )
-_FRACTIONS = _IN_PERCENT | {"gate_f1"}
+_WORDS = {**GLOSSARY, **MEASURES, **THINKING, **SPENDING}
 _SIGNED = ("score", "reward", "task_reward", "distance_to_best")
 """Metrics that may be below 0, because a task reward may."""
+
+
+Column = tuple[str, NDArray[np.float64], NDArray[np.float64]]
+"""Name of a metric with its sums and counts, (episodes,) each."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureMetrics:
+    """Metrics of a feature that adds data to turns (`Turn.extra`)."""
+
+    metrics: Mapping[str, Metric]
+    """Words and range of each metric, by name."""
+    columns: Callable[[Sequence[Episode]], list[Column]]
+    """Computes those that have data; asked where a turn has data of the feature."""
 
 
 def bounds(name: str) -> tuple[float, float]:
@@ -137,18 +143,30 @@ def bounds(name: str) -> tuple[float, float]:
 
     A metric that nobody declares may have any value.
     """
-    if name in metrics():
-        return metrics()[name].bounds
-    by_role = name.startswith("tokens_said/")
-    words_of = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE)
-    known = by_role or any(name in words for words in words_of)
+    if (metric := metrics().get(name) or _metric_of_feature(name)) is not None:
+        return metric.bounds
+    known = name in _WORDS or name.startswith("tokens_said/")
     low = 0.0 if known and name not in _SIGNED else -math.inf
-    return low, 1.0 if name in _FRACTIONS else math.inf
+    return low, 1.0 if name in _IN_PERCENT else math.inf
 
 
 def is_share(name: str) -> bool:
     """Return whether a metric is a share of something, from 0 to 1, which is shown in percent."""
-    return name in _IN_PERCENT or (name in metrics() and metrics()[name].share)
+    metric = metrics().get(name) or _metric_of_feature(name)
+    return name in _IN_PERCENT or (metric is not None and metric.share)
+
+
+def of_feature(name: str) -> FeatureMetrics:
+    """Return what a feature with metrics registers."""
+    return load(registered(GROUP)[name], FeatureMetrics)
+
+
+def _metric_of_feature(name: str) -> Metric | None:
+    """Return what a feature declares about a metric; None for any other metric."""
+    if name in _WORDS or name in metrics() or "/" in name:
+        return None
+    declared = (of_feature(feature).metrics for feature in registered(GROUP))
+    return next((each[name] for each in declared if name in each), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +199,8 @@ def summarize(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Means by name of the metric. Metrics without data are missing: a share without turns, or
         something that the environment does not report. Further metrics follow where they apply:
-        `MEASURES`, `THINKING`, `ROLES`, `SPENDING` and `GATE`. Empty without episodes.
+        `MEASURES`, `THINKING`, `ROLES`, `SPENDING` and those of features. Empty without
+        episodes.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -231,7 +250,9 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
         mean, total = float(sums.sum() / counts.sum()), int(counts.sum())
         if name in _PROPORTIONS:
             low, high = wilson(float(sums.sum()), total)
-        elif name in (*_SHARES, *_GATE_SHARES) and mean in (0.0, 1.0):
+        elif mean in (0.0, 1.0) and (
+            name in _SHARES or ((metric := _metric_of_feature(name)) is not None and metric.share)
+        ):
             trials = int(np.count_nonzero(counts))
             low, high = wilson(mean * trials, trials)
         else:
@@ -275,10 +296,6 @@ def prefixed(metrics: Mapping[str, float], prefix: str) -> dict[str, float]:
     return {f"{prefix}{name}": value for name, value in metrics.items()}
 
 
-_Column = tuple[str, NDArray[np.float64], NDArray[np.float64]]
-"""Name of a metric with its sums and counts, (episodes,) each."""
-
-
 def _reward(episode: Episode) -> float:
     """Return the team's task reward less all bills, or the mean return where none are reported."""
     if episode.bills:
@@ -314,7 +331,6 @@ _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
 }
 _PROPORTIONS = ("accuracy", "truncated_rate")
-_GATE_SHARES = ("gate_precision", "gate_recall")
 
 
 def _chosen(turn: Turn) -> bool:
@@ -338,7 +354,7 @@ _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
 }
 
 
-def _columns(episodes: Sequence[Episode]) -> list[_Column]:
+def _columns(episodes: Sequence[Episode]) -> list[Column]:
     """Compute sums and counts of each metric with data, in the order of the glossary."""
     columns = []
     for name in GLOSSARY:
@@ -353,7 +369,7 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(of_episode)) for of_episode in turns]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    others = (_measured, _thinking, _by_role, _spending, _gates)
+    others = (_measured, _thinking, _by_role, _spending, _of_features)
     columns += [column for further in others for column in further(episodes)]
     weights = np.array([episode.weight for episode in episodes])
     if not _are_weighted(episodes):
@@ -367,7 +383,7 @@ def _are_weighted(episodes: Sequence[Episode]) -> bool:
     return len({episode.weight for episode in episodes}) > 1
 
 
-def _measured(episodes: Sequence[Episode]) -> list[_Column]:
+def _measured(episodes: Sequence[Episode]) -> list[Column]:
     """Compute sums and counts of the environments' measures, over the episodes that have them."""
     names = dict.fromkeys(name for episode in episodes for name in episode.measures)
     by_name = {name: [episode.measures.get(name) for episode in episodes] for name in names}
@@ -381,7 +397,7 @@ def _measured(episodes: Sequence[Episode]) -> list[_Column]:
     ]
 
 
-def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
+def _thinking(episodes: Sequence[Episode]) -> list[Column]:
     """Compute sums and counts of the tokens said and thought; none where thoughts do not count.
 
     Where nobody thinks they are the tokens said. A run would else have the metric in some of its
@@ -393,7 +409,7 @@ def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
     return [("tokens_spent", np.array(list(map(sum, both)), float), np.ones(len(episodes)))]
 
 
-def _by_role(episodes: Sequence[Episode]) -> list[_Column]:
+def _by_role(episodes: Sequence[Episode]) -> list[Column]:
     """Compute sums and counts of the tokens that each role said; none for a single role."""
     tokens_of: dict[str, list[float]] = {}
     for index, episode in enumerate(episodes):
@@ -404,7 +420,7 @@ def _by_role(episodes: Sequence[Episode]) -> list[_Column]:
     return [(f"tokens_said/{role}", np.array(sums), counts) for role, sums in several.items()]
 
 
-def _spending(episodes: Sequence[Episode]) -> list[_Column]:
+def _spending(episodes: Sequence[Episode]) -> list[Column]:
     """Compute sums and counts of the usage of servers; none if no agent asked one."""
     usages = [[turn.usage for turn in each.turns if turn.usage is not None] for each in episodes]
     if not any(usages):
@@ -414,34 +430,15 @@ def _spending(episodes: Sequence[Episode]) -> list[_Column]:
     return [(n, np.array([float(getattr(t, n)) for t in totals]), counts) for n in SPENDING]
 
 
-def _gates(episodes: Sequence[Episode]) -> list[_Column]:
-    """Compute sums and counts of the metrics of gates; none if no turn had one."""
-    turns = [[(turn, turn.gate) for turn in each.turns if turn.gate] for each in episodes]
-    if not any(turns):
-        return []
-    known = [[pair for pair in own if pair[0].informed is not None] for own in turns]
-    informed = np.array([sum(turn.informed is True for turn, _ in own) for own in known], float)
-    passed = np.array([sum(gate.speaks for _, gate in own) for own in known], float)
-    both = np.array(
-        [sum(gate.speaks and turn.informed is True for turn, gate in own) for own in known], float
-    )
-    ledger = np.array(
-        [
-            np.sum([(1, gate.gate_tokens, gate.speaks, gate.tokens) for _, gate in own], axis=0)
-            if own
-            else np.zeros(4)
-            for own in turns
-        ],
-        float,
-    )
-    rates = ((both, passed), (both, informed), (2 * both, passed + informed))
-    per_episode = [(sums, np.ones(len(episodes))) for sums in ledger.T]
-    named = zip(GATE, (*rates, *per_episode), strict=True)
-    return [(name, sums, counts) for name, (sums, counts) in named if counts.sum()]
+def _of_features(episodes: Sequence[Episode]) -> list[Column]:
+    """Compute sums and counts of the metrics of features that added data to a turn."""
+    names = {name for episode in episodes for turn in episode.turns for name in turn.extra}
+    known = sorted(names & registered(GROUP).keys())
+    return [column for name in known for column in of_feature(name).columns(episodes)]
 
 
 def _bootstrap(
-    columns: Sequence[_Column], episodes: int, generator: np.random.Generator
+    columns: Sequence[Column], episodes: int, generator: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
     """Compute the percentile intervals of all columns over the same resampled episodes."""
     if not columns:

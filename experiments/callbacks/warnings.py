@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.runs import read_run
 from laconic.experiments.session.rules import Rules, context_of
-from laconic.experiments.session.run_state import GUARD, guard_stops, state_of
+from laconic.experiments.session.run_state import guard_stops, state_of
 from laconic.experiments.session.training_run import Callback, Row, TrainingRun
 from laconic.experiments.statistics.losses import new_losses
 from laconic.learners import checkpoint
@@ -37,7 +37,7 @@ class Warnings(Callback):
         self.rules.load_state_dict(state)
 
     def on_log(self, run: TrainingRun, row: Row) -> None:
-        """Warn of the step, and obey the guard against a consensus without content."""
+        """Warn of the step, and obey its guards."""
         if words := _want_of_space(run):
             run.warn(words)
         warnings = self.rules.observe(run.step, row)
@@ -45,13 +45,13 @@ class Warnings(Callback):
             warnings += run.processes.main(lambda: new_losses(read_run(run.folder.path)))
         for warning in warnings:
             run.warn(warning)
-        if "consensus" in self.rules.holding() and guard_stops(run):
-            run.stop(
-                f"{GUARD}=stop ended the run after {run.earliest_end} updates, because the"
-                f" policies agree without content; {GUARD}=warn with resume={run.folder.path}"
-                " continues it",
-                GUARD,
-            )
+        for setting, reason in self.rules.guards().items():
+            if guard_stops(run, setting):
+                run.stop(
+                    f"{setting}=stop ended the run after {run.earliest_end} updates, because"
+                    f" {reason}; {setting}=warn with resume={run.folder.path} continues it",
+                    setting,
+                )
 
 
 def _want_of_space(run: TrainingRun) -> str | None:

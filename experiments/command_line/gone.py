@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 _AGAIN = "an older run goes on as a new one, agent.model=<its folder>"
 GONE = {
     "learner.charge_power": "learner.price.power replaces learner.charge_power, and"
@@ -13,8 +16,10 @@ GONE = {
 _COLLECTORS = "laconic.learners.rollout.collectors"
 _MOVED = {
     "laconic.experiments.PlayedEntry": "laconic.extras.compare.columns.PlayedEntry",
+    "laconic.learners.advantages.collective": "laconic.extras.methods.collective",
     "laconic.learners.agents.api": "laconic.extras.api",
     "laconic.learners.agents.population": "laconic.extras.methods.population",
+    "laconic.learners.algorithms.collective": "laconic.extras.methods.rlccf",
     "laconic.learners.algorithms.sdpo": "laconic.extras.methods.sdpo",
     f"{_COLLECTORS}.contrast.Contrast": f"{_COLLECTORS}.contrast.DynamicSampling",
     f"{_COLLECTORS}.demonstrations.OwnBest": f"{_COLLECTORS}.demonstrations.RejectionSampling",
@@ -23,6 +28,26 @@ _MOVED = {
     "laconic.learners.rollout.collectors.edges": "laconic.extras.methods.edges",
 }
 """Dotted name of an earlier version, or its beginning -> the present one."""
+
+_AGENTS, _TEAMS = "laconic.learners.agents", "laconic.extras.methods.gated_team"
+_GATES = ("gate", "speaker")
+_GATED = {
+    f"{_AGENTS}.hf.HFTeam": f"{_TEAMS}.GatedTeam",
+    f"{_AGENTS}.smollm2.SmolLM2Team": f"{_TEAMS}.GatedSmolLM2Team",
+    f"{_AGENTS}.tiny.TinyTeam": f"{_TEAMS}.GatedTinyTeam",
+}
+"""Class of a team -> the one that takes `_GATES`, as every team of an earlier version did."""
+ELSEWHERE = {
+    f"agent.{name}": "choose agent=gated, gated_hf or gated_smollm2, which take it"
+    for name in _GATES
+}
+"""Key that other options take now -> advice."""
+
+
+def present_class(settings: Mapping[str, Any]) -> str:
+    """Return the present name of the class of a recorded node."""
+    name = present_name(settings["_target_"])
+    return _GATED.get(name, name) if any(map(settings.get, _GATES)) else name
 
 
 def present_name(name: str) -> str:

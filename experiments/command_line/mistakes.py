@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from laconic.envs.errors import install
-from laconic.experiments.command_line.gone import GONE, present_name
+from laconic.experiments.command_line.gone import ELSEWHERE, GONE, present_name
 from laconic.experiments.command_line.schema import known_settings
 from laconic.experiments.command_line.tree import compose, declared, dotted, plain, record_of
 
@@ -123,6 +123,9 @@ def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> s
         return f"unknown config key {key!r}: {GONE[key]}"
     parent = key.rpartition(".")[0]
     keys = sorted(name for name in valid if name.startswith("hydra.") == key.startswith("hydra."))
+    for start, advice in ELSEWHERE.items():
+        if f"{key}.".startswith(f"{start}.") and start not in keys:
+            return f"unknown config key {key!r}: {advice}"
     if match := closest(key, keys):
         hint = f" Did you mean {match!r}?"
     else:

@@ -13,15 +13,13 @@ folders of configurations by entry points of the group `laconic.configs`, which 
 from __future__ import annotations
 
 import functools
-import tomllib
 from dataclasses import dataclass
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from laconic.packages import load, refusal, registered
+
 PROGRAM_GROUP, CONFIG_GROUP = "laconic.programs", "laconic.configs"
-_SOURCES = Path(__file__).resolve().parents[2] / "pyproject.toml"
-"""Project file, which only a clone has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +77,6 @@ PROGRAMS = {
 """Programs of the core by name; a registered program cannot use such a name."""
 
 
-@functools.cache
-def registered(group: str) -> dict[str, metadata.EntryPoint]:
-    """Return the entry points of a group by name.
-
-    A clone reads its own from `pyproject.toml`, so that it runs without being installed.
-    """
-    points = {point.name: point for point in metadata.entry_points(group=group)}
-    if _SOURCES.is_file():
-        project = tomllib.loads(_SOURCES.read_text("utf-8"))["project"]
-        own = project.get("entry-points", {}).get(group, {})
-        points = {name: metadata.EntryPoint(name, own[name], group) for name in own} | points
-    return points
-
-
 def names() -> list[str]:
     """Return the names of all programs, the core's first."""
     return list(dict.fromkeys([*PROGRAMS, *registered(PROGRAM_GROUP)]))
@@ -102,26 +86,12 @@ def find(name: str) -> Program | None:
     """Return a program by its name; None if there is none.
 
     Raises:
-        SettingError: the package that registers it cannot be imported.
+        SettingError: a package registers it, and it cannot be imported or is no `Program`.
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
     point = registered(PROGRAM_GROUP).get(name)
-    if point is None:
-        return None
-    try:
-        program = point.load()
-    except Exception as error:
-        raise _error(
-            f"the program {name!r} is registered as {point.value!r}, which cannot be imported"
-            f" ({type(error).__name__}: {error}); repair or uninstall the package that registers it"
-        ) from error
-    if not isinstance(program, Program):
-        raise _error(
-            f"the entry point {name!r} of {PROGRAM_GROUP} must name a Program"
-            f" (laconic.experiments.command_line.programs); got {type(program).__name__}"
-        )
-    return program
+    return None if point is None else load(point, Program)
 
 
 @functools.cache
@@ -143,16 +113,9 @@ def config_folders(beginning: str = "") -> tuple[Path, ...]:
         except ImportError:
             spec = None
         if spec is None or not spec.submodule_search_locations:
-            raise _error(
+            raise refusal(
                 f"the entry point {name!r} of {CONFIG_GROUP} names the package {point.value!r},"
                 " which cannot be found; repair or uninstall the package that registers it"
             )
         folders += (Path(place).resolve() for place in spec.submodule_search_locations)
     return tuple(folders)
-
-
-def _error(message: str) -> ValueError:
-    """Return a `SettingError`, imported late so that `laconic --help` does not import `envs`."""
-    from laconic.envs.errors import SettingError
-
-    return SettingError(message)

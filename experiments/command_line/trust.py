@@ -52,7 +52,8 @@ _ENTRY = re.compile(r"entries\.[\w+-]+\.(?=(?:agent|env)\.)")
 _TEAM = "laconic.learners.agents.hf.HFTeam"
 """Class by which the settings of an agent without a class are judged."""
 _KEY = re.compile(r"[\w+-]+(\.[\w+-]+)*")
-_MEMBER = re.compile(r"agent\.(members\.\w+|gate\.policy|speaker)")
+_MEMBER = re.compile(r"agent(\.[^\W_]\w*)+")
+"""Place of an agent within another, whose class judges what it gets."""
 _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 
 

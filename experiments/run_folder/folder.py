@@ -54,7 +54,7 @@ MAY_DIFFER = (
     "train.steps",
     "train.minutes",
     "learner.decay_updates",
-    "learner.collective.guard",
+    "learner.*guard",
     "logger",
     "callbacks",
     "sweep_metric",

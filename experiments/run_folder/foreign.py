@@ -9,7 +9,7 @@ from unicodedata import category
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import lock
-from laconic.experiments.command_line.gone import present_name
+from laconic.experiments.command_line.gone import present_class
 from laconic.experiments.run_folder import provenance
 from laconic.learners.untrusted_files import read_json, read_yaml
 
@@ -60,8 +60,8 @@ def _renamed(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     settings = {name: _renamed(item) for name, item in value.items()}
-    if isinstance(target := value.get("_target_"), str):
-        settings["_target_"] = present_name(target)
+    if isinstance(value.get("_target_"), str):
+        settings["_target_"] = present_class(value)
     return settings
 
 

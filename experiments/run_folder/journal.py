@@ -14,18 +14,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder, drop_rows, read_rows
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.interfaces import GateCall, Reply, Request, Usage
+from laconic.learners.interfaces import Reply, Request, Usage
 from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behavior_logprobs")
 _LEDGERS = ("rewards", "task_rewards", "bills")
 """Fields of an episode that have a number for each agent and round."""
+_TURN = {field.name for field in fields(Turn)}
 _STEP = {"step": 0}
 """Step of every row; a separate evaluation has only step 0."""
 
@@ -160,8 +161,11 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     for turn in plain["turns"]:
         usage = None if turn["usage"] is None else Usage(**turn["usage"])
         ids = {name: tuple(turn[name]) for name in _IDS if name in turn}
-        gate = None if turn.get("gate") is None else GateCall(**turn["gate"])
-        turns.append(Turn(**{**turn, **ids, "usage": usage, "gate": gate}))
+        known = {name: value for name, value in turn.items() if name in _TURN}
+        # In earlier journals what features add had fields of its own, or None.
+        former = {name: turn[name] for name in turn.keys() - _TURN if turn[name] is not None}
+        extra = {**turn.get("extra", {}), **former}
+        turns.append(Turn(**{**known, **ids, "usage": usage, "extra": extra}))
     ledgers = {
         name: {agent: tuple(map(_number, numbers)) for agent, numbers in plain[name].items()}
         for name in _LEDGERS

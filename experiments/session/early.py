@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import isclass, signature
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -28,18 +28,26 @@ from laconic.experiments.command_line.tree import check_values
 from laconic.experiments.session.played_run import take_run
 from laconic.experiments.session.splits import of_source, own_source
 from laconic.experiments.session.training_run import USERS, Callback
-from laconic.learners.advantages.collective import check_separate, check_voters
 from laconic.learners.advantages.credit import credit
 from laconic.learners.advantages.group import Estimator
 from laconic.learners.commands import command
 from laconic.learners.training.ratio import check_ratio
 
-AGENTS = "laconic.learners.agents."
-BUILT = (AGENTS, "laconic.extras.methods.")
+AGENTS, METHODS = "laconic.learners.agents.", "laconic.extras.methods."
+BUILT = (AGENTS, METHODS)
 """Beginnings of the teams of this package that load no torch with their class."""
-PARTS = ("laconic.learners.prices.", "laconic.learners.advantages.")
+PARTS = ("laconic.learners.prices.", "laconic.learners.advantages.", METHODS)
 """Beginnings of the parts of a learner that are built without torch."""
 SCRIPTED = f"{AGENTS}scripted.ScriptedTeam"
+
+
+@runtime_checkable
+class ChecksRun(Protocol):
+    """A part of a learner that not every run suits."""
+
+    def check_run(self, settings: Mapping[str, Any], environment: Any) -> None:
+        """Refuse a composed configuration (`SettingError`); `environment` may be None."""
+        ...
 
 
 def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:
@@ -119,8 +127,8 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
     """Build the settings of one of this package's learners, and its parts that need no torch.
 
     Raises:
-        SettingError: a setting is out of range, groups are too small for the advantages, or agents
-            that learn from their vote share weights or do not answer alone.
+        SettingError: a setting is out of range, groups are too small for the advantages, or a part
+            does not suit the run.
     """
     node = cfg.learner
     if not _target(node) or is_foreign(_target(node)):
@@ -138,15 +146,9 @@ def check_learner(cfg: DictConfig, environment: Any) -> None:
     if isinstance(advantages, Estimator) and environment is not None and not node.get("collect"):
         # At most, all agents share one policy.
         advantages.check(cfg.train.group_size, len(environment.possible_agents))
-    if "collective" in parts:
-        sharing = {
-            "agent.sharing": cfg.agent.get("sharing"),
-            "learner.sharing": node.get("sharing"),
-        }
-        received = ", ".join(f"{key}={value}" for key, value in sharing.items())
-        check_separate("shared" not in sharing.values(), received)
-        if environment is not None:
-            check_voters(environment)
+    for part in parts.values():
+        if isinstance(part, ChecksRun):
+            part.check_run(cfg, environment)
 
 
 def check_hooks(cfg: DictConfig) -> None:

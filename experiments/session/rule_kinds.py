@@ -1,4 +1,4 @@
-"""Kinds of rules about the rows of a run: silence collapse, extinction, entropy, votes, streaks.
+"""Kinds of rules about the rows of a run: silence collapse, extinction, entropy, streaks.
 
 Two failures frame the field. *Silence collapse*: the team falls silent and its accuracy falls with
 it. *Silence extinction*: no agent is silent any more, not even with nothing to say, so the team
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from statistics import fmean
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 Row = Mapping[str, float]
 """Metrics of one step by their full names (`train/accuracy`)."""
@@ -26,8 +26,6 @@ WINDOW = 5
 """Number of updates that a rule looks at."""
 ENTROPY_LEFT, SOLVED = 0.1, 0.9
 """Share of the first entropy at which it has collapsed, unless this share of episodes is solved."""
-ELECTED_LEFT = 0.5
-"""Share of the first entropy of elected answers up to which they have concentrated."""
 
 
 class Rule(Protocol):
@@ -44,6 +42,15 @@ class Rule(Protocol):
     def figure(self) -> str:
         """Describe the last figures that it looked at; empty if it has not seen enough."""
         ...
+
+
+class Guard:
+    """A rule that ends a run where a setting is `stop`."""
+
+    setting: ClassVar[str]
+    """Config key of the setting: `stop` or `warn`."""
+    reason: ClassVar[str]
+    """Reason of the end, as it follows "because"."""
 
 
 class Collapse:
@@ -322,65 +329,6 @@ class EntropyCollapse:
         return (
             f"entropy {fmean(self.entropies):.2g} nats a token (at the start"
             f" {fmean(self.first):.2g})"
-        )
-
-
-class Consensus:
-    """Warns where agents that learn from their vote elect few answers, whatever the task.
-
-    A team that becomes right agrees as well, and its effective voters fall to one. The answers that
-    it elects still differ from task to task, so their entropy stays. Samples concentrate later than
-    elected answers. It warns again only after the entropy has come back.
-    """
-
-    _NAMES = ("agreement", "effective_voters", "elected_entropy")
-
-    def __init__(self) -> None:
-        """Start without observations."""
-        self.first: list[list[float]] = []
-        self.last: list[list[float]] = []
-        self.concentrated = False
-
-    def observe(self, step: int, row: Row) -> str | None:
-        """Read one row; see `Rule`."""
-        figures = [row.get(f"train/{name}") for name in self._NAMES]
-        present = [figure for figure in figures if figure is not None]
-        if len(present) < len(figures):
-            return None
-        if len(self.first) < WINDOW:
-            self.first = [*self.first, present]
-        self.last = [*self.last, present][-WINDOW:]
-        agreed_first, voters_first, start = map(fmean, zip(*self.first, strict=True))
-        agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
-        few = start > 0 and entropy <= ELECTED_LEFT * start
-        self.concentrated = self.concentrated and few
-        alike = agreed > agreed_first and voters < voters_first
-        if len(self.last) < WINDOW or not (few and alike) or self.concentrated:
-            return None
-        self.concentrated = True
-        return (
-            f"agreement without content at step {step}: over the last {WINDOW} updates {agreed:.0%}"
-            f" of the answers were the elected one ({agreed_first:.0%} at first), the team voted"
-            f" like {voters:.2f} agents ({voters_first:.2f}), and the answers elected in an update"
-            f" had {entropy:.2g} bits ({start:.2g}). The policies learn to agree on an answer that"
-            " does not depend on the task; learner.collective.guard=stop ends the run. Start from"
-            " policies that are right more often and differ more (laconic warm-start with other"
-            " seeds), or raise learner.objective.beta"
-        )
-
-    def holds(self) -> bool:
-        """Return whether the answers are still concentrated; see `Rule`."""
-        return self.concentrated
-
-    def figure(self) -> str:
-        """Describe agreement, voters and entropy of the last window; see `Rule`."""
-        if len(self.last) < WINDOW:
-            return ""
-        agreed, voters, entropy = map(fmean, zip(*self.last, strict=True))
-        start = fmean(entropy for *_, entropy in self.first)
-        return (
-            f"answers that are the elected one {agreed:.0%}, effective voters {voters:.2f}, entropy"
-            f" of elected answers {entropy:.2g} bits (at the start {start:.2g})"
         )
 
 

@@ -16,16 +16,19 @@ from laconic.experiments.session.rule_kinds import (
     WINDOW,
     BelowSilence,
     Collapse,
-    Consensus,
     EntropyCollapse,
     Extinction,
     Fall,
+    Guard,
     Row,
     Rule,
     Streak,
 )
 from laconic.experiments.session.stakes import FEW_SOLVED, charging_of, number_of, setting
+from laconic.packages import load, registered
 
+GROUP = "laconic.rules"
+"""Group of the entry points of further rules, which name a class without arguments."""
 FAR_RATIO = 10.0
 """Importance ratio that is far from 1; so is 1 divided by it. 3,939 recorded
 updates reached 8.1, in a run that collapsed, and 0.15."""
@@ -94,6 +97,11 @@ class Rules:
         """Return the names of the rules whose warning has not passed yet."""
         return {name for name, rule in self._rules.items() if rule.holds()}
 
+    def guards(self) -> dict[str, str]:
+        """Return why rules would end the run now, by the setting that decides."""
+        guards = (rule for rule in self._rules.values() if isinstance(rule, Guard) and rule.holds())
+        return {guard.setting: guard.reason for guard in guards}
+
     def figures(self) -> list[str]:
         """Describe the figures that the rules looked at last, one line each."""
         return [figure for rule in self._rules.values() if (figure := rule.figure())]
@@ -118,6 +126,7 @@ class Rules:
 def _rules(context: Context) -> dict[str, Rule]:
     """Return the rules that fit a run, by name."""
     rules = {**_reply_rules(), **_learning_rules(), **_engine_rules(), **_charge_rules(context)}
+    rules |= {name: load(point, type)() for name, point in registered(GROUP).items()}
     return {**rules, **_ratio_rules()} if context.ratio else rules
 
 
@@ -145,7 +154,6 @@ def _reply_rules() -> dict[str, Rule]:
         ),
         "extinction": Extinction(),
         "entropy_collapse": EntropyCollapse(),
-        "consensus": Consensus(),
         "few_solved": Streak(
             2 * WINDOW,
             _metric("train/accuracy"),

@@ -26,8 +26,6 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
 from laconic.learners.interfaces import Policy
 
-GUARD = "learner.collective.guard"
-"""Config key of the guard that may end a run: `stop` or `warn`."""
 FORMER = {"warnings": "rules"}
 """Names of callbacks -> the entries of checkpoints from before there were callbacks."""
 
@@ -129,10 +127,10 @@ def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path)
     run.starts = run.starts[: min((row["episodes"] for row in evaluations), default=None)]
     # Without an evaluation of the last step, one more update precedes the last evaluation.
     run.can_evaluate = not rows or "time/evaluation" in rows[-1]
-    # A time limit measures again. The guard and a callback of the user have decided for good:
+    # A time limit measures again. A guard and a callback of the user have decided for good:
     # `warn`, or a command without the callback, continues the run.
     by = str(state.get("ended_by") or "")
-    if by in run.callbacks or (by == GUARD and guard_stops(run)):
+    if by in run.callbacks or guard_stops(run, by):
         run.stop(str(without_controls(state.get("end") or f"{by} ended the run")), by)
     for name, callback in run.callbacks.items():
         with checkpoint.restoring(newest):
@@ -160,9 +158,9 @@ def _newest(folder: Path) -> Path | None:
     return newest
 
 
-def guard_stops(run: TrainingRun) -> bool:
-    """Return whether the guard ends the run, and does not only warn."""
-    return bool(OmegaConf.select(run.cfg, GUARD) == "stop")
+def guard_stops(run: TrainingRun, setting: str) -> bool:
+    """Return whether the guard of a setting ends the run, and does not only warn."""
+    return bool(OmegaConf.select(run.cfg, setting) == "stop")
 
 
 def write_row(run: TrainingRun, row: Row) -> None:

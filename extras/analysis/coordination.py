@@ -37,7 +37,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
 from laconic.extras.compare.columns import PlayedEntry
-from laconic.learners.advantages.collective import channels
+from laconic.extras.methods.collective import channels
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.untrusted_files import read_json

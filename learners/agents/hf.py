@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -20,7 +20,6 @@ from laconic.envs.checks import TRUSTED, Model, Trust, Word, check_fields
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.folders import agent_folders, check_model, download_policies
-from laconic.learners.agents.gate import Gate, check_partner
 from laconic.learners.agents.lora import (
     Adapter,
     Lora,
@@ -92,20 +91,11 @@ class HFTeam:
     """`4bit` or `8bit`: quantize the base of adapters, or frozen weights, with `bitsandbytes`."""
     step: int | None = None
     """Step of the checkpoint to load if `model` is a run folder. None: the last checkpoint."""
-    gate: Gate | None = None
-    """Gate that decides when these policies speak. None: they always may."""
-    speaker: Any = None
-    """Agent as in conf/agent that speaks where these policies, then gates, decide to; it is not
-    trained. None: they speak themselves."""
 
     def __post_init__(self) -> None:
         """Check the settings, without loading a model."""
         if isinstance(self.lora, Mapping):
             self.lora = Lora(**self.lora)
-        if isinstance(self.gate, Mapping):
-            self.gate = Gate(**self.gate)
-        if self.speaker is not None:
-            self._check_speaker()
         check_fields(self, "agent")
         if self.precision not in PRECISIONS:
             raise UnknownNameError("agent.precision", self.precision, PRECISIONS)
@@ -142,23 +132,9 @@ class HFTeam:
             "learner.collect.others": 0.8,
         }
 
-    def _check_speaker(self) -> None:
-        check_partner("agent.speaker", self.speaker)
-        if self.gate is not None:
-            raise SettingError(
-                "agent.speaker makes the agent a gate, which takes no agent.gate; got both; leave"
-                " one out"
-            )
-
     def for_environment(self, name: str) -> Self:
-        """Return the team with a gate or speaker whose weights suit an environment, by its name."""
-        gate, speaker = self.gate, self.speaker
-        if gate is not None and hasattr(gate.policy, "for_environment"):
-            gate = replace(gate, policy=gate.policy.for_environment(name))
-        if speaker is not None:
-            speaker = speaker.for_environment(name)
-        changed = gate is not self.gate or speaker is not self.speaker
-        return replace(self, gate=gate, speaker=speaker) if changed else self
+        """Return the team with weights that suit an environment, by its name."""
+        return self
 
     def _check_quantization(self, kind: str) -> None:
         if self.sharing != "lora" and not self.frozen:
@@ -178,10 +154,7 @@ class HFTeam:
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
-        """Cuts text into the tokens of the model that speaks; budgets are counted with it."""
-        if self.speaker is not None:
-            tokenize: Callable[[str], Sequence[str]] = self.speaker.tokenize
-            return tokenize
+        """Cuts text into the tokens of the model; budgets are counted with it."""
         from laconic.learners.agents.chat import tokenize_with
 
         return tokenize_with(self.tokenizer)
@@ -201,14 +174,6 @@ class HFTeam:
         if self._run is not None:
             restore(self._run, self.step, policies)
         give_optimizers(policies, optimizers)
-        if self.gate is not None:
-            from laconic.learners.agents.gated import attach_gate
-
-            attach_gate(self.gate, policies, environment)
-        if self.speaker is not None:
-            from laconic.learners.agents.gated import put_speaker
-
-            put_speaker(self.speaker, policies, environment)
         return policies
 
     def _load_models(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
@@ -294,13 +259,9 @@ class HFTeam:
 
     def _kind(self) -> type[HFPolicy]:
         """Return the class of the policies."""
-        if self.gate is None and self.speaker is None:
-            from laconic.learners.agents.policy import HFPolicy
+        from laconic.learners.agents.policy import HFPolicy
 
-            return HFPolicy
-        from laconic.learners.agents.gated import GatedPolicy, GatePolicy
-
-        return GatePolicy if self.gate is None else GatedPolicy
+        return HFPolicy
 
     @cached_property
     def _run(self) -> Path | None:

@@ -143,7 +143,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             truncated=turn.truncated,
             thought=turn.thought,
             version=turn.version,
-            gate=turn.gate,
+            extra=turn.extra,
         )
         for turn in turns
     }

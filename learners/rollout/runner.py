@@ -498,5 +498,5 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         act=str(info.get("act", "")),
         version=reply.version,
         feedback=str(info.get("feedback", "")),
-        gate=reply.gate,
+        extra=reply.extra,
     )

@@ -45,6 +45,7 @@ TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
 """Loggers with a library of their own; `test_trackers.py` builds them where it is installed."""
 NEEDS = {
     "agent/api": ["agent.model=a-model"],
+    "agent/gated_hf": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
     "experiment/expert": ["env.expert.model=a-model"],
     "experiment/pretrained": ["agent.model=a-model"],

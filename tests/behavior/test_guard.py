@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from laconic.experiments.session import rule_kinds
-from laconic.experiments.session.rule_kinds import Consensus
+from laconic.extras.methods import consensus
+from laconic.extras.methods.consensus import Consensus
 
 VOTERS = ["experiment=rlccf", "~env.team.helper"]
 APART, CONSTANT = (0.5, 1.8, 2.0), (0.95, 1.1, 0.2)
@@ -29,7 +29,7 @@ def collapsing(run, small, tmp_path, monkeypatch):
         return observe(rule, step, collapse if step else {})
 
     monkeypatch.setattr(Consensus, "observe", observe_collapse)
-    monkeypatch.setattr(rule_kinds, "WINDOW", 1)
+    monkeypatch.setattr(consensus, "WINDOW", 1)
     settings = (*small, *VOTERS, "train.evaluate_every=null", f"hydra.run.dir={tmp_path / 'run'}")
     return lambda *more: run("train", *settings, *more)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -24,6 +25,9 @@ FORBIDDEN = {
     | {*CONFIGURATION, "matplotlib"},
     "experiments": {"laconic.extras"} | PAGES,
 }
+
+RARE = {"gate", "gates", "gated", "rlccf", "sdpo", "hindsight"}
+"""Words of the methods in `extras/methods` that mean nothing else."""
 
 Edge = tuple[str, str]
 """The file or folder that imports, and the one that is imported."""
@@ -173,6 +177,15 @@ def test_no_configuration_of_the_core_names_an_extra():
     files = sorted((ROOT / "conf").rglob("*.yaml"))
     assert files
     assert [_shown(path) for path in files if "laconic.extras" in path.read_text("utf-8")] == []
+
+
+@pytest.mark.parametrize("floor", ["conf", "envs/dialogue", "learners", "experiments"])
+def test_no_file_of_the_core_names_a_rare_method(floor):
+    # `TheWord` and `the_word` are two words. Former names of moved classes stay on one list.
+    listed = ROOT / "experiments" / "command_line" / "gone.py"
+    for file in {*(ROOT / floor).rglob("*.py"), *(ROOT / floor).rglob("*.yaml")} - {listed}:
+        text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", file.read_text("utf-8")).lower()
+        assert not {*re.findall(r"[a-z0-9]+", text)} & RARE, file
 
 
 def test_chat_templates_alone_need_jinja2_below_extras():

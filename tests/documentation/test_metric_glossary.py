@@ -14,7 +14,8 @@ from places import ROOT, configs
 from laconic.envs.registry import metrics
 from laconic.extras.analysis.demand_statistics import GLOSSARY as DEMAND
 from laconic.extras.analysis.spread import GLOSSARY as SPREAD
-from laconic.learners.metrics import GATE, GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
+from laconic.extras.methods.gate import METRICS
+from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
 FLOORS = ("learners", "experiments", "extras")
@@ -28,7 +29,7 @@ SETTINGS = {
     "edges": ["learner/topology=edges", "env.topology=complete"],
     "separate": ["agent.sharing=separate"],
     "demand": ["evaluation.demand=2"],
-    "gate": ["agent.gate.speak_informed=0.9"],
+    "gate": ["agent=gated", "agent.gate.speak_informed=0.9"],
 }
 """Settings that bring figures which the methods do not have by themselves."""
 WRITTEN = {"facts_told", "stated", "strict", "tokens_spent"}
@@ -45,12 +46,13 @@ def explained() -> set[str]:
         ("THINKING", THINKING),
         ("ROLES", ROLES),
         ("SPENDING", SPENDING),
-        ("GATE", GATE),
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         entries |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
     assert "<!-- metrics: envs -->" in text
     entries |= {f"{kind}/{name}" for name in metrics() for kind in ("train", "eval")}
+    assert "<!-- metrics: gate -->" in text
+    entries |= {f"{kind}/{name}" for name in METRICS.metrics for kind in ("train", "eval")}
     assert "<!-- words: extras/analysis/demand_statistics.py GLOSSARY -->" in text
     entries |= {f"demand/{name}" for name in DEMAND}
     assert "<!-- words: extras/analysis/spread.py GLOSSARY -->" in text
@@ -149,5 +151,7 @@ def test_every_yaml_is_on_a_page():
     elsewhere = ("entry/", "env/base/", "experiment/", "hydra/", "warm_start/")
     bare = {"logger/none", "learner/price/fixed", "engine/own"}
     bare |= {"learner/advantages/imitated", "learner/collect/own_best"}
+    # Their keys are those of agent/gated, and of the team behind the gate.
+    bare |= {"agent/gated_hf", "agent/gated_smollm2"}
     assert {name for name in options - on_pages if not name.startswith(elsewhere)} == bare
     assert on_pages <= options

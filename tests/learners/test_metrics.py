@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from laconic.envs.registry import metrics
+from laconic.extras.methods.gate import METRICS
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.interfaces import GateCall
 from laconic.learners.metrics import (
-    GATE,
     GLOSSARY,
     MEASURES,
     SPENDING,
@@ -128,43 +127,6 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
         },
         rel=1e-12,
     )
-
-
-def test_figures_of_a_gate_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
-    gated = Episode(
-        task="a",
-        turns=(
-            turn("three", True, gate=GateCall(True, 10, 15)),
-            turn("", True, gate=GateCall(False, 10)),
-            turn("hm", False, gate=GateCall(True, 10, 12)),
-            # Let through, and silent by itself.
-            turn("", False, gate=GateCall(True, 10, 11)),
-            turn("", False, gate=GateCall(False, 10)),
-            # An agent that answers: nothing is known of it. It counts in the ledger alone.
-            turn("#### 3", gate=GateCall(True, 0, 40)),
-        ),
-        rewards={},
-    )
-    results = intervals([gated, *episodes])
-    assert {name: results[name].mean for name in GATE} == pytest.approx(
-        {
-            # Of three let through, one was informed; of two informed ones, one was let through.
-            "gate_precision": 1 / 3,
-            "gate_recall": 1 / 2,
-            "gate_f1": 2 * (1 / 3 * 1 / 2) / (1 / 3 + 1 / 2),
-            # Over three episodes, two of them without a gate.
-            "gate_calls": 6 / 3,
-            "gate_tokens": 50 / 3,
-            "gated_calls": 4 / 3,
-            "gated_tokens": (15 + 12 + 11 + 40) / 3,
-        }
-    )
-    right = replace(gated, turns=gated.turns[:1])
-    # One of one in each of four episodes: Wilson, not an interval of no width.
-    assert intervals([right] * 4)["gate_recall"].low == pytest.approx(wilson(4, 4)[0])
-    unknown = replace(gated, turns=gated.turns[-1:])
-    assert "gate_calls" in summarize([unknown]) and "gate_recall" not in summarize([unknown])
-    assert set(GATE).isdisjoint(summarize(episodes))
 
 
 def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> None:
@@ -339,7 +301,8 @@ def test_a_metric_has_bounds(name, ends):
 
 def test_every_share_of_the_glossaries_is_bounded_and_shown_in_percent():
     declared = {name: metric.meaning for name, metric in metrics().items()}
-    glossaries = (GLOSSARY, MEASURES, THINKING, SPENDING, GATE, declared)
+    gated = {name: metric.meaning for name, metric in METRICS.metrics.items()}
+    glossaries = (GLOSSARY, MEASURES, THINKING, SPENDING, gated, declared)
     shares = {
         name
         for glossary in glossaries

@@ -27,7 +27,7 @@ FEATURES = {
     "boxnet": "envs/library/boxnet",
     "c3": "extras/methods/candidates.py",
     "edges": "extras/methods/edges.py",
-    "gate": "learners/agents/gate",
+    "gate": "extras/methods/gate",
     "sdpo": "extras/methods/sdpo.py",
 }
 """Features, and where their own files begin; other product files with the word are touched."""

@@ -59,7 +59,6 @@ FOLDERS = (
     "envs/worlds/test_environment.py",
     "experiments/statistics",
     "learners/algorithms/test_actor_critic.py",
-    "learners/algorithms/test_collective.py",
     "learners/algorithms/test_group_methods.py",
 )
 """Folders and files, below `tests/`, whose tests are not quick."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.experiments.command_line.programs import config_folders, registered
+from laconic.experiments.command_line.programs import config_folders
+from laconic.packages import registered
 
 
 @pytest.fixture

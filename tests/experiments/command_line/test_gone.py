@@ -8,8 +8,10 @@ from pkgutil import resolve_name
 import pytest
 from omegaconf import OmegaConf
 
-from laconic.experiments.command_line.gone import _MOVED, GONE, present_name
+from laconic.experiments.command_line.gone import _MOVED, GONE, present_class, present_name
+from laconic.experiments.command_line.mistakes import unknown_key
 from laconic.experiments.run_folder.folder import RunFolder
+from laconic.learners.agents.tiny import TinyTeam
 from laconic.learners.prices.schedule import PassRate
 
 
@@ -38,3 +40,17 @@ def test_a_class_is_refused_with_its_present_name_but_read_from_a_former_folder(
     typed = ["agent._target_=laconic.learners.agents.api.ApiTeam", "+agent.model=m"]
     outcome = run("evaluate", *typed, f"hydra.run.dir={tmp_path}/other")
     assert outcome.code == 1 and "It is 'laconic.extras.api.ApiTeam' now." in outcome.err
+
+
+def test_a_team_of_before_with_a_gate_or_a_speaker_is_read_as_one_that_takes_them():
+    former = {"_target_": "laconic.learners.agents.tiny.TinyTeam", "frozen": True}
+    assert present_class(former) == present_class({**former, "gate": None}) == former["_target_"]
+    for name in ("gate", "speaker"):
+        team = resolve_name(present_class({**former, name: {"policy": "informed"}}))
+        assert issubclass(team, TinyTeam) and name in team.__dataclass_fields__
+
+
+def test_a_key_that_other_options_take_is_refused_with_them():
+    assert "agent=gated" in unknown_key("agent.gate.policy", ["agent", "agent.model"])
+    keys = ["agent.gate", "agent.gate.policy"]
+    assert "'agent.gate.policy'?" in unknown_key("agent.gate.police", keys)

@@ -26,6 +26,7 @@ from laconic.experiments.command_line.trust import (
 from laconic.learners.agents.recipes import SHIPPED
 
 TEAM = {"_target_": "laconic.learners.agents.hf.HFTeam", "frozen": True}
+GATED = {**TEAM, "_target_": "laconic.extras.methods.gated_team.GatedTeam"}
 MIXED = "laconic.learners.agents.mixed.MixedTeam"
 
 
@@ -43,6 +44,7 @@ def _is_taken(text):
 
 
 OPTIONS = {
+    "agent.gate": "agent=gated",
     "agent.members": "agent=mixed",
     "agent.api_key_env": "agent=api",
     "agent.base_url": "agent=api",
@@ -160,7 +162,7 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
             "env=[gsm8k,x]",
         ),
         *("learner/price=../x", "+hydra/launcher=joblib", "entry=[../x]", "env=sub/../gsm8k"),
-        *("env@hydra.sweeper=gsm8k", "env@_global_=gsm8k", "agent@env=hf", "agent@agent.a.b=hf"),
+        *("env@hydra.sweeper=gsm8k", "env@_global_=gsm8k", "agent@env=hf", "agent@agent._args_=hf"),
         # Classes and code.
         *("env._target_=os.system", "+env.x._target_=os.system", "env={_target_: os.system}"),
         *("env.team={_target_: os.system}", "train.layouts=[{_target_: os.system}]"),
@@ -258,7 +260,7 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({**TEAM, "attn_implementation": "them/kernel"}, "agent.attn_implementation='them/kernel'"),
         ({**TEAM, "attn_implementation": {"sdpa": "them/kernel"}}, "attn_implementation.sdpa="),
         ({**TEAM, "attn_implementation": ["sdpa", "them/kernel"]}, "agent.attn_implementation="),
-        ({**TEAM, "gate": {"policy": ["informed"]}}, "agent.gate.policy='informed'"),
+        ({**GATED, "gate": {"policy": ["informed"]}}, "agent.gate.policy='informed'"),
         ({**TEAM, "model": ["x"]}, "agent.model='x'"),
         ({**TEAM, "optimizer": {"a": {"_args_": [1]}}}, "would build None"),
         ({**TEAM, "_partial_": True}, "does not take ['_partial_']"),

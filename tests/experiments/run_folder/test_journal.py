@@ -10,7 +10,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.run_folder.folder import RunFolder
 from laconic.experiments.run_folder.journal import Journal, as_plain, digest, episode_from
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.interfaces import GateCall, Reply, Request, Usage
+from laconic.learners.interfaces import Reply, Request, Usage
 from laconic.learners.rollout.play import Start
 
 STARTS = [Start(0, "a"), Start(1, "b"), Start(2, "c")]
@@ -26,7 +26,7 @@ def episode(task, score=1.0):
             cut=True,
             written="#### 22",
             usage=Usage(5, 3, 2, 1, 0.25),
-            gate=GateCall(True, 7, 9),
+            extra={"feature": {"count": 7}},
         ),
     )
     rewards = {"helper_0": (0.1, 1.0), "solver_0": (0.0, 1.0)}
@@ -47,11 +47,11 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     assert [episode.task for episode in again.played] == ["b", "c"]
     assert as_plain(again.episodes[1]) == as_plain(episode("b"))
     assert again.episodes[1].turns[1] == episode("b").turns[1]
-    # An earlier version wrote no gates.
+    # In journals of earlier versions features had fields of their own, or there were none.
     plain = as_plain(episode("a"))
     for turn in plain["turns"]:
-        del turn["gate"]
-    assert episode_from(plain).turns[1] == replace(episode("a").turns[1], gate=None)
+        turn["feature"] = turn.pop("extra").get("feature")
+    assert [turn.extra for turn in episode_from(plain).turns] == [{}, {"feature": {"count": 7}}]
     # Token ids stay behind.
     assert again.episodes[1].turns[0].reply_ids == ()
     assert math.isnan(again.episodes[2].score)

@@ -43,8 +43,7 @@ REFUSED = {
         env.reward.price=-1 env.reward.normalizer=0 env.reward.read_price=-1 env.reward.paid=x
         env.reward.thought_weight=-1 env.reward.thought_weight=1e7 env.reward.round_price=-1
         env.reward.charge=x env.reward.when=x env.reward.exempt_answer=x
-        agent.sampling.temperature=0 agent.gate.threshold=2 agent.gate.speak_informed=-1
-        agent.gate.speak_uninformed=x agent.frozen=7 agent.sharing=x
+        agent.sampling.temperature=0 agent.frozen=7 agent.sharing=x
         agent.lora.rank=0 agent.lora.alpha=0 agent.sampling.max_reply_tokens=0
         agent.sampling.thinking_tokens=0
         agent.sampling.generate_tokens=0 agent.step=x agent.gradient_checkpointing=x
@@ -77,6 +76,8 @@ REFUSED = {
         agent.sampling.temperature=0 agent.sampling.top_p=2""",
     "train agent=voter": "agent.accuracy=2 agent.shared=-1 agent.fidelity=x",
     "train agent=adopter": "agent.beta=2 agent.delta=-1",
+    "train agent=gated": """
+        agent.gate.threshold=2 agent.gate.speak_informed=-1 agent.gate.speak_uninformed=x""",
     "train agent=mixed": "agent.members.helper.frozen=7",
     "train learner=rae": "learner.advantages.decay=1",
     "train learner=rlccf": """

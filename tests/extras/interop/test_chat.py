@@ -19,7 +19,7 @@ from laconic.extras.interop.chat import (
     write_evaluation,
 )
 from laconic.learners.episode import Episode, Parts, Turn
-from laconic.learners.interfaces import GateCall, Usage
+from laconic.learners.interfaces import Usage
 
 TURNS = (
     Turn("helper_0", 0, "six", (1, 2), (3, 4), (-0.1, -1 / 3), 1, True, read="Ann has 6."),
@@ -44,7 +44,7 @@ TURNS = (
         act="[bet]",
         version=3,
         feedback="Revise.",
-        gate=GateCall(True, 3, 9),
+        extra={"feature": {"count": 3}},
     ),
 )
 AGENTS = ("helper_0", "helper_1", "solver_0")

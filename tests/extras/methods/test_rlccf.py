@@ -22,9 +22,9 @@ from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.envs.library.signal.benchmark import COLORS, THINGS
 from laconic.extras.analysis.voter import VoterTeam
-from laconic.learners.advantages.collective import Collective
+from laconic.extras.methods.collective import Collective
+from laconic.extras.methods.rlccf import CollectiveLearner, Votes, grade_alone
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.algorithms.collective import CollectiveLearner, Votes, grade_alone
 from laconic.learners.episode import Group
 from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.metrics import wilson

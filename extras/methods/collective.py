@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
@@ -54,6 +54,21 @@ class Collective:
     def __post_init__(self) -> None:
         """Refuse unknown choices (`UnknownNameError`) and numbers below 0 (`SettingError`)."""
         check_fields(self, "learner.collective")
+
+    def check_run(self, settings: Mapping[str, Any], environment: Any) -> None:
+        """Check the agents of a run (`SettingError`).
+
+        Args:
+            settings: composed configuration of the run.
+            environment: its environment; None if it is not known yet.
+        """
+        sharing = {
+            f"{group}.sharing": settings[group].get("sharing") for group in ("agent", "learner")
+        }
+        received = ", ".join(f"{key}={value}" for key, value in sharing.items())
+        check_separate("shared" not in sharing.values(), received)
+        if environment is not None:
+            check_voters(environment)
 
     def pays(
         self, answers: Table, wordings: Sequence[int], generator: np.random.Generator

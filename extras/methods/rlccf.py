@@ -1,7 +1,7 @@
 """RLCCF: a learner whose policies are paid for the answer that they elect together.
 
 Every agent answers alone, in one round, with a policy of its own. The vote of
-`learners.advantages.collective` takes the place of the reference answer, and the token price stays.
+`extras.methods.collective` takes the place of the reference answer, and the token price stays.
 With `consistency` a task is played in several wordings, and equal answers are paid (PS-GRPO). Each
 policy then learns as in GRPO. Scores and metrics of episodes stay those of the reference answer;
 no update reads them.
@@ -19,7 +19,7 @@ import numpy as np
 from laconic.envs.checks import Word
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task, named_tasks
-from laconic.learners.advantages.collective import (
+from laconic.extras.methods.collective import (
     Collective,
     Table,
     answer_entropy,

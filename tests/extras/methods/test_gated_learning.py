@@ -11,7 +11,8 @@ from updates import equal, learner, played, reply_logprobs, weights
 
 from laconic.envs import Reward
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.gated import GatePolicy, cut_to_decisions, speaks
+from laconic.extras.methods.gate import gate_call
+from laconic.extras.methods.gated import GatePolicy, cut_to_decisions, speaks
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.collectors.counterfactual import silence
 from laconic.learners.rollout.play import Start, play
@@ -45,8 +46,8 @@ def test_tokens_of_a_learning_gate_are_its_decisions_and_messages_its_speakers(
     starts = [Start(seed, TASKS[seed % 2].key) for seed in range(12)]
     episodes = play(environments, policies, starts, seed=0)
     turns = [turn for episode in episodes for turn in episode.turns]
-    passed = [turn for turn in turns if turn.gate.speaks]
-    held = [turn for turn in turns if not turn.gate.speaks]
+    passed = [turn for turn in turns if gate_call(turn).speaks]
+    held = [turn for turn in turns if not gate_call(turn).speaks]
     assert passed and held
     assert all(len(turn.reply_ids) == 1 for turn in turns)
     silence_ids = policy.write("")
@@ -54,7 +55,9 @@ def test_tokens_of_a_learning_gate_are_its_decisions_and_messages_its_speakers(
     ends = {silence_ids, *((token,) for token in policy.end_ids)}
     assert all(turn.reply_ids in ends and not turn.message for turn in held)
     assert all(turn.reply_ids not in ends for turn in passed)
-    assert all(turn.gate.tokens > turn.gate.gate_tokens for turn in passed if turn.round == 0)
+    assert all(
+        gate_call(turn).tokens > gate_call(turn).gate_tokens for turn in passed if turn.round == 0
+    )
     for turn in turns:
         if turn.round == 0:
             # The first ratio of an update is 1.

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.gate import Gate
-from laconic.learners.agents.gated import GatedPolicy, GatePolicy, ModelGate, ScriptedGate
+from laconic.extras.methods.gate import METRICS, Gate, GateCall
+from laconic.extras.methods.gated import GatedPolicy, GatePolicy, ModelGate, ScriptedGate
+from laconic.extras.methods.gated_team import GatedSmolLM2Team, GatedTeam, GatedTinyTeam
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.mixed import MixedTeam
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.recipes import SHIPPED, shipped
 from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.smollm2 import SmolLM2Team
 from laconic.learners.agents.tiny import TinyTeam
+from laconic.learners.episode import Episode, Turn
+from laconic.learners.metrics import intervals, summarize, wilson
 
 
 @pytest.mark.parametrize(
@@ -37,28 +44,28 @@ def test_an_unknown_script_is_refused():
 
 def test_a_gate_has_no_gate_of_its_own():
     with pytest.raises(SettingError, match="leave one out"):
-        TinyTeam(gate=Gate(), speaker=TinyTeam())
+        GatedTinyTeam(gate=Gate(), speaker=TinyTeam())
 
 
 def test_a_script_is_no_speaker():
     with pytest.raises(SettingError, match="agent.speaker must be a language model"):
-        TinyTeam(speaker=ScriptedTeam())
+        GatedTinyTeam(speaker=ScriptedTeam())
 
 
 def test_without_a_gate_policies_are_of_the_usual_class(saved, make_env):
-    for policy in HFTeam(str(saved)).policies(make_env()).values():
+    for policy in GatedTeam(str(saved)).policies(make_env()).values():
         assert type(policy) is HFPolicy
 
 
 def test_settings_as_hydra_gives_them_build_a_scripted_gate(saved, make_env):
-    team = HFTeam(str(saved), gate={"speak_uninformed": 0.25})
+    team = GatedTeam(str(saved), gate={"speak_uninformed": 0.25})
     policies = team.policies(make_env())
     assert len({*policies.values()}) == 1 and isinstance(policies["solver_0"], GatedPolicy)
     assert policies["solver_0"].gate == ScriptedGate(1.0, 0.25)
 
 
 def test_a_gate_may_have_weights_of_its_own(saved, make_env):
-    team = HFTeam(str(saved), gate={"policy": HFTeam(str(saved)), "threshold": 0.7})
+    team = GatedTeam(str(saved), gate={"policy": HFTeam(str(saved)), "threshold": 0.7})
     policy = team.policies(make_env())["helper_0"]
     assert isinstance(policy, GatedPolicy) and isinstance(policy.gate, ModelGate)
     assert policy.gate.threshold == 0.7 and policy.gate.policy.model is not policy.model
@@ -68,7 +75,7 @@ def test_a_gate_may_have_weights_of_its_own(saved, make_env):
 
 def test_a_speaker_turns_all_policies_into_gates_and_counts_the_tokens(saved, make_env):
     speaker = HFTeam(str(saved))
-    team = HFTeam(str(saved), sharing="separate", speaker=speaker)
+    team = GatedTeam(str(saved), sharing="separate", speaker=speaker)
     policies = team.policies(make_env())
     assert all(isinstance(policy, GatePolicy) for policy in policies.values())
     assert len({id(policy) for policy in policies.values()}) == 4
@@ -78,20 +85,67 @@ def test_a_speaker_turns_all_policies_into_gates_and_counts_the_tokens(saved, ma
 
 
 def test_members_of_a_mixed_team_have_gates_of_their_own(saved, make_env):
-    members = {"solver": HFTeam(str(saved)), "helper": HFTeam(str(saved), gate=Gate())}
+    members = {"solver": HFTeam(str(saved)), "helper": GatedTeam(str(saved), gate=Gate())}
     policies = MixedTeam(members).policies(make_env())
     assert type(policies["solver_0"]) is HFPolicy
     assert isinstance(policies["helper_2"], GatedPolicy)
 
 
 def test_gate_and_speaker_take_the_weights_shipped_for_the_environment():
-    team = TinyTeam(gate=Gate(TinyTeam())).for_environment("signal")
+    team = GatedTinyTeam(gate=Gate(TinyTeam())).for_environment("signal")
     assert team.gate.policy.model == team.model == str(shipped("signal"))
-    team = TinyTeam(speaker=TinyTeam()).for_environment("signal")
+    team = GatedTinyTeam(speaker=TinyTeam()).for_environment("signal")
     assert team.speaker.model == team.model == str(shipped("signal"))
-    assert TinyTeam(speaker=TinyTeam()).speaker.model == str(SHIPPED)
+    assert GatedTinyTeam(speaker=TinyTeam()).speaker.model == str(SHIPPED)
     plain = HFTeam(str(SHIPPED))
     assert plain.for_environment("signal") is plain
+
+
+def test_behind_a_gate_a_model_keeps_its_own_defaults():
+    for own, gated in ((TinyTeam, GatedTinyTeam), (SmolLM2Team, GatedSmolLM2Team)):
+        usual, team = own(str(SHIPPED)), gated(str(SHIPPED), gate=Gate())
+        assert team.sampling == usual.sampling and team.defaults() == usual.defaults()
+
+
+def test_figures_of_a_gate_are_those_worked_out_by_hand() -> None:
+    def turn(message: str, informed: bool | None = None, **fields: Any) -> Turn:
+        return Turn("helper_1", 0, message, informed=informed, **fields)
+
+    episodes = [Episode("a", (turn("hm", True),), {}), Episode("b", (turn(""),), {})]
+    gated = Episode(
+        task="a",
+        turns=(
+            turn("three", True, extra=GateCall(True, 10, 15).as_extra()),
+            turn("", True, extra=GateCall(False, 10).as_extra()),
+            turn("hm", False, extra=GateCall(True, 10, 12).as_extra()),
+            # Let through, and silent by itself.
+            turn("", False, extra=GateCall(True, 10, 11).as_extra()),
+            turn("", False, extra=GateCall(False, 10).as_extra()),
+            # An agent that answers: nothing is known of it. It counts in the ledger alone.
+            turn("#### 3", extra=GateCall(True, 0, 40).as_extra()),
+        ),
+        rewards={},
+    )
+    results = intervals([gated, *episodes])
+    assert {name: results[name].mean for name in METRICS.metrics} == pytest.approx(
+        {
+            # Of three let through, one was informed; of two informed ones, one was let through.
+            "gate_precision": 1 / 3,
+            "gate_recall": 1 / 2,
+            "gate_f1": 2 * (1 / 3 * 1 / 2) / (1 / 3 + 1 / 2),
+            # Over three episodes, two of them without a gate.
+            "gate_calls": 6 / 3,
+            "gate_tokens": 50 / 3,
+            "gated_calls": 4 / 3,
+            "gated_tokens": (15 + 12 + 11 + 40) / 3,
+        }
+    )
+    right = replace(gated, turns=gated.turns[:1])
+    # One of one in each of four episodes: Wilson, not an interval of no width.
+    assert intervals([right] * 4)["gate_recall"].low == pytest.approx(wilson(4, 4)[0])
+    unknown = replace(gated, turns=gated.turns[-1:])
+    assert "gate_calls" in summarize([unknown]) and "gate_recall" not in summarize([unknown])
+    assert set(METRICS.metrics).isdisjoint(summarize(episodes))
 
 
 @pytest.mark.slow

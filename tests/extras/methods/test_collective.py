@@ -7,7 +7,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.advantages.collective import (
+from laconic.extras.methods.collective import (
     Collective,
     answer_entropy,
     channels,

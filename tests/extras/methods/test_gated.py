@@ -13,9 +13,8 @@ from updates import equal, learner, played, reply_logprobs, weights
 
 from laconic.envs import Budget
 from laconic.extras.methods.candidates import Alternatives
-from laconic.learners.advantages.credit import own as own_credit
-from laconic.learners.advantages.group import Advantages
-from laconic.learners.agents.gated import (
+from laconic.extras.methods.gate import GateCall, gate_call
+from laconic.extras.methods.gated import (
     Decision,
     GatedPolicy,
     ModelGate,
@@ -24,9 +23,11 @@ from laconic.learners.agents.gated import (
     cut_to_decisions,
     reply_probabilities,
 )
+from laconic.learners.advantages.credit import own as own_credit
+from laconic.learners.advantages.group import Advantages
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.interfaces import GateCall, Reply, Request
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.metrics import summarize, wilson
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.sequences import sequences_of
@@ -79,7 +80,7 @@ def team_of(make_env):
 
 
 def without_gate(episode):
-    return replace(episode, turns=tuple(replace(turn, gate=None) for turn in episode.turns))
+    return replace(episode, turns=tuple(replace(turn, extra={}) for turn in episode.turns))
 
 
 # A scripted gate
@@ -111,7 +112,7 @@ def test_a_script_with_rates_has_the_closed_forms_of_precision_recall_and_tokens
     others = len(known) - informed
     assert informed > 300 and others > 300 and len(known) < len(pairs)
     metrics = summarize(episodes)
-    passed = sum(turn.gate.speaks for turn, _ in known)
+    passed = sum(gate_call(turn).speaks for turn, _ in known)
     low, high = wilson(round(metrics["gate_recall"] * informed), informed)
     assert low <= a <= high
     # Of the turns let through, a share of a I are of the I informed ones and b U of the others.
@@ -121,7 +122,9 @@ def test_a_script_with_rates_has_the_closed_forms_of_precision_recall_and_tokens
     assert metrics["gate_f1"] == pytest.approx(2 * precision * recall / (precision + recall))
     # Each message is as long as without a gate, or it is missing.
     rate = {True: a, False: b, None: 1.0}
-    assert all(turn.tokens_said == turn.gate.speaks * free.tokens_said for turn, free in pairs)
+    assert all(
+        turn.tokens_said == gate_call(turn).speaks * free.tokens_said for turn, free in pairs
+    )
     mean = sum(rate[turn.informed] * free.tokens_said for turn, free in pairs)
     spread = sum(
         rate[turn.informed] * (1 - rate[turn.informed]) * free.tokens_said**2
@@ -136,7 +139,7 @@ def test_a_gate_that_always_speaks_changes_no_bit(gated, make_policy, make_env, 
     for greedy in (False, True):
         episodes = team_of(behind, greedy=greedy)
         assert [*map(without_gate, episodes)] == team_of(alone, greedy=greedy)
-        assert all(turn.gate.speaks for episode in episodes for turn in episode.turns)
+        assert all(gate_call(turn).speaks for episode in episodes for turn in episode.turns)
     updated = {}
     for name, policy in {"alone": alone, "behind": behind}.items():
         policies = dict.fromkeys(make_env().possible_agents, policy)
@@ -181,10 +184,10 @@ def test_a_silent_turn_is_context_and_the_spoken_one_after_it_is_trained(gated):
     policy.gate = Constant(True)
     (spoken,) = policy.reply([second], seed=0, greedy=False)
     (usual,) = HFPolicy.reply(policy, [after_own], seed=0, greedy=False)
-    assert replace(spoken, gate=None) == usual
+    assert replace(spoken, extra={}) == usual
     # Everything is read in the one call: the silent turn and this one.
     both = len(silent.prompt_ids) + len(spoken.prompt_ids) + len(spoken.reply_ids)
-    assert spoken.gate == GateCall(True, 0, both) and silent.gate == GateCall(False)
+    assert gate_call(spoken) == GateCall(True, 0, both) and gate_call(silent) == GateCall(False)
     turns = tuple(
         Turn(
             "helper_0",
@@ -214,7 +217,7 @@ def test_no_alternatives_are_sampled_to_a_silenced_turn(gated, make_env):
     collector = Alternatives(turns="all")
     groups = collector(environments, policies, [Start(0, "fruit")], 2, seed=0)
     chosen = [[t for t in group.episodes[0].turns if t.trained] for group in groups]
-    assert all(len(turns) == 1 and turns[0].gate.speaks for turns in chosen)
+    assert all(len(turns) == 1 and gate_call(turns[0]).speaks for turns in chosen)
     # Two of three helpers hold a relevant statement of `fruit`, and the solver always speaks.
     assert len(groups) == 3
 
@@ -233,8 +236,8 @@ def test_no_gate_lets_an_agent_speak_for_another_or_beyond_its_budget(gated, mak
     spoke = [turn for turn in helpers if turn.informed]
     held = [turn for turn in helpers if not turn.informed]
     assert spoke and held
-    assert all(turn.gate.speaks and turn.cut and turn.tokens_said == 4 for turn in spoke)
-    assert not any(turn.gate.speaks or turn.message or turn.tokens_said for turn in held)
+    assert all(gate_call(turn).speaks and turn.cut and turn.tokens_said == 4 for turn in spoke)
+    assert not any(gate_call(turn).speaks or turn.message or turn.tokens_said for turn in held)
     read = next(t.read for t in episode.turns if (t.agent, t.round) == ("solver_0", 1))
     begins = [line.split(":")[0] for line in read.splitlines() if not line.startswith(" ")]
     assert not {turn.agent for turn in held} & {*begins}
@@ -311,4 +314,4 @@ def test_single_requests_pass_the_gate_too(gated):
     policy.gate = Constant(True)
     spoken = asyncio.run(policy.answer(request, **settings))
     assert (spoken.message, policy.sampler.prompts) == ("Three.", 1)
-    assert spoken.gate.speaks and spoken.gate.tokens > 0
+    assert gate_call(spoken).speaks and gate_call(spoken).tokens > 0

@@ -25,11 +25,11 @@ from pettingzoo import ParallelEnv
 from torch.nn.utils.rnn import pad_sequence
 
 from laconic.envs.errors import SettingError
+from laconic.extras.methods.gate import Gate, GateCall, gate_call
 from laconic.learners.agents.cache import batches
 from laconic.learners.agents.chat import conversation
-from laconic.learners.agents.gate import Gate
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.interfaces import GateCall, Reply, Request, Sampler
+from laconic.learners.interfaces import Reply, Request, Sampler
 
 _LOGITS = 2**26
 """Maximum logits of a pass of a gate."""
@@ -162,9 +162,9 @@ class GatedPolicy(HFPolicy):
         if reply is None:
             silence = self.quote(request, "")
             ids = (*silence.prompt_ids, *silence.reply_ids)
-            return Reply("", ids, gate=GateCall(False, decision.tokens))
+            return Reply("", ids, extra=GateCall(False, decision.tokens).as_extra())
         tokens = unread(request.history, request.history, reply)
-        return replace(reply, gate=GateCall(True, decision.tokens, tokens))
+        return replace(reply, extra=GateCall(True, decision.tokens, tokens).as_extra())
 
 
 class GatePolicy(HFPolicy):
@@ -179,7 +179,7 @@ class GatePolicy(HFPolicy):
         passed = [place for place, reply in enumerate(own) if speaks(reply, greedy)]
         views = [as_said_by(self.speaker, requests[place]) for place in passed]
         answers = self.speaker.reply(views, seed=_other(seed), greedy=greedy) if views else []
-        replies = [replace(reply, gate=GateCall(False, _size(reply))) for reply in own]
+        replies = [replace(reply, extra=GateCall(False, _size(reply)).as_extra()) for reply in own]
         for place, view, answer in zip(passed, views, answers, strict=True):
             request, decision = requests[place], own[place]
             tokens = unread(request.history, view.history, answer)
@@ -191,7 +191,7 @@ class GatePolicy(HFPolicy):
                 reply_ids=written.reply_ids,
                 behavior_logprobs=written.behavior_logprobs,
                 version=decision.version,
-                gate=GateCall(True, _size(decision), tokens),
+                extra=GateCall(True, _size(decision), tokens).as_extra(),
             )
         return replies
 
@@ -289,7 +289,8 @@ def unread(decisions: Sequence[Reply], history: Sequence[Reply], reply: Reply) -
     """
     tokens = _size(reply)
     for decided, earlier in zip(reversed(decisions), reversed(history), strict=True):
-        if decided.gate is None or decided.gate.speaks:
+        call = gate_call(decided)
+        if call is None or call.speaks:
             break
         tokens += _size(earlier)
     return tokens
