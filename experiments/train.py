@@ -16,7 +16,7 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from laconic.experiments.callbacks.chosen import make_callbacks
+from laconic.experiments.callbacks.chosen import callbacks_of_users, own_callbacks
 from laconic.experiments.command_line import clock
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.interrupt import Interrupt
@@ -46,9 +46,11 @@ def main(cfg: DictConfig) -> float | list[float]:
     processes = launched()
     processes.main(lambda: check_train(cfg, processes.count))
     run = prepare(cfg, processes)
-    run.callbacks = make_callbacks(run)
-    run_state.resume(run)
+    run.callbacks = own_callbacks(run)
+    restored = run_state.restore(run)
     try:
+        run.callbacks |= callbacks_of_users(run)
+        run_state.resume(run, restored)
         train(run)
     except BaseException as error:
         run_state.fail(run, error)

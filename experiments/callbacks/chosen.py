@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from laconic.envs.errors import SettingError
@@ -15,12 +14,8 @@ from laconic.experiments.callbacks.warnings import Divergence, Warnings
 from laconic.experiments.session.training_run import USERS, Callback, TrainingRun
 
 
-def make_callbacks(run: TrainingRun) -> dict[str, Callback]:
-    """Build the callbacks of a run, in the order in which they are called.
-
-    Raises:
-        SettingError: a node of `callbacks` makes another object.
-    """
+def own_callbacks(run: TrainingRun) -> dict[str, Callback]:
+    """Build the callbacks of every run, in the order in which they are called."""
     cfg = run.cfg
     return {
         "group_log": GroupLog(),
@@ -34,16 +29,30 @@ def make_callbacks(run: TrainingRun) -> dict[str, Callback]:
         "divergence": Divergence(),
         # With the warnings of the trackers' end; the report reads it.
         "status": Status(),
-        **dict(_of_users(run)),
     }
 
 
-def _of_users(run: TrainingRun) -> Iterator[tuple[str, Callback]]:
+def callbacks_of_users(run: TrainingRun) -> dict[str, Callback]:
+    """Build the callbacks of the config group `callbacks`, which are called after the others.
+
+    Raises:
+        SettingError: a node makes another object.
+        Exception: what a constructor raised, as if a method had.
+    """
+    made = dict[str, Callback]()
     for name, node in (run.cfg.get("callbacks") or {}).items():
-        callback = instantiate(node, _convert_="all")
+        with run.calling(f"{USERS}{name}", "__init__"):
+            try:
+                callback = instantiate(node, _convert_="all")
+            except InstantiationException as error:
+                # Wrong settings of a part of it stay one line.
+                if isinstance(error.__cause__, ImportError | TypeError | None):
+                    raise
+                raise error.__cause__ from None
         if not isinstance(callback, Callback):
             raise SettingError(
                 f"{USERS}{name} must make a laconic.experiments.Callback; {node._target_} made"
                 f" {callback!r}"
             )
-        yield f"{USERS}{name}", callback
+        made[f"{USERS}{name}"] = callback
+    return made

@@ -29,6 +29,9 @@ from laconic.learners.interfaces import Policy
 FORMER = {"warnings": "rules"}
 """Names of callbacks -> the entries of checkpoints from before there were callbacks."""
 
+Restored = tuple[dict[str, dict[str, Any]], list[Row]] | None
+"""States of callbacks, by name, and the rows up to a checkpoint; None for a run that begins."""
+
 
 def save(run: TrainingRun) -> None:
     """Write a checkpoint for `restore`; a learner without a state has none."""
@@ -54,24 +57,36 @@ def state_of(run: TrainingRun) -> dict[str, Any]:
     }
 
 
-def resume(run: TrainingRun) -> None:
-    """Go on from the newest checkpoint, and drop the rows after it; a new run begins."""
-    # Building the run is not part of its time.
-    clock.restart()
-    if run.resumed:
-        restore(run)
+def resume(run: TrainingRun, restored: Restored) -> None:
+    """Let callbacks of users continue, and drop the rows after the checkpoint; a new run begins."""
+    if restored is not None:
+        states, rows = restored
+        for name, callback in run.callbacks.items():
+            if name.startswith(USERS):
+                with run.calling(name, "on_resume"):
+                    callback.on_resume(run, states.get(name, {}), rows)
+        run.agree()
     if run.cfg.resume:
         run.processes.main(lambda: echo(describe_resumption(run)))
     run.processes.main(lambda: run.folder.rewind(run.step))
 
 
-def restore(run: TrainingRun) -> None:
-    """Restore the newest complete checkpoint.
+def restore(run: TrainingRun) -> Restored:
+    """Restore the newest complete checkpoint; what users add goes on in `resume`.
+
+    It comes before their code, and refuses without a trace: the run folder keeps its status.
+
+    Returns:
+        The states of callbacks and the rows up to it; None if there is nothing to restore.
 
     Raises:
         SettingError: the learner has no state, or the run is past its last step.
         CheckpointError: the checkpoint has another format, or no checkpoint is complete.
     """
+    # Building the run is not part of its time.
+    clock.restart()
+    if not run.resumed:
+        return None
     if not run.learner.resumable:
         raise SettingError(
             f"the run in {str(run.folder.path)!r} cannot be resumed: its learner"
@@ -80,7 +95,7 @@ def restore(run: TrainingRun) -> None:
         )
     newest = run.processes.main(partial(_newest, run.folder.checkpoints))
     if newest is None:
-        return
+        return None
     state: dict[str, Any] = checkpoint.load(newest, run.processes)
     with checkpoint.restoring(newest):
         step = state["step"]
@@ -94,7 +109,7 @@ def restore(run: TrainingRun) -> None:
         run.learner.load_state_dict(state["learner"])
         run.warnings = [str(without_controls(warning)) for warning in state["warnings"]]
         run.step = run.written = step
-    _restore_callbacks(run, state, newest)
+    return _restore_callbacks(run, state, newest)
 
 
 def is_checkpoint_due(run: TrainingRun) -> bool:
@@ -117,8 +132,8 @@ def describe_resumption(run: TrainingRun) -> str:
     return f"continues after update {run.step} of {run.total}{again}"
 
 
-def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path) -> None:
-    """Restore the tasks of evaluations, an end that still holds, and the callbacks."""
+def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path) -> Restored:
+    """Restore the tasks of evaluations, an end that still holds, and the callbacks made so far."""
     folder = run.folder
     rows = run.processes.main(partial(read_rows, folder.metrics))
     evaluations = run.processes.main(partial(read_rows, folder.evaluations))
@@ -130,16 +145,16 @@ def _restore_callbacks(run: TrainingRun, state: Mapping[str, Any], newest: Path)
     # A time limit measures again. A guard and a callback of the user have decided for good:
     # `warn`, or a command without the callback, continues the run.
     by = str(state.get("ended_by") or "")
-    if by in run.callbacks or guard_stops(run, by):
+    of_users = {f"{USERS}{name}" for name in run.cfg.get("callbacks") or {}}
+    if by in of_users or guard_stops(run, by):
         run.stop(str(without_controls(state.get("end") or f"{by} ended the run")), by)
-    for name, callback in run.callbacks.items():
-        with checkpoint.restoring(newest):
-            kept = dict(state.get("callbacks", {}).get(name, state.get(FORMER.get(name, ""), {})))
-        # What a callback of the user makes of its state is no damage of the checkpoint.
-        own = not name.startswith(USERS)
-        with checkpoint.restoring(newest) if own else run.calling(name, "on_resume"):
-            callback.on_resume(run, kept, rows)
-    run.agree()
+    with checkpoint.restoring(newest):
+        former = {name: state[old] for name, old in FORMER.items() if old in state}
+        kept = {**former, **state.get("callbacks", {})}
+        states = {name: dict(each) for name, each in kept.items()}
+        for name, callback in run.callbacks.items():
+            callback.on_resume(run, states.get(name, {}), rows)
+    return states, rows
 
 
 def _newest(folder: Path) -> Path | None:
@@ -190,7 +205,7 @@ def finish(run: TrainingRun) -> None:
     """Save the policies of a run whose loop has ended in order, and end its callbacks."""
     run.state = "finished" if run.step == run.total else "interrupted"
     save_policies(run.policies, run.folder.path / "policy", run.processes)
-    run.close()
+    _close(run)
     if run.state == "interrupted":
         print_resume_command(run)
 
@@ -201,9 +216,20 @@ def fail(run: TrainingRun, error: BaseException) -> None:
     run.state = "failed" if isinstance(error, Exception) else "interrupted"
     with suppress(OSError):
         write_status(run)
-    run.close()
+    _close(run)
     if isinstance(error, KeyboardInterrupt):
         print_resume_command(run)
+
+
+def _close(run: TrainingRun) -> None:
+    """End the callbacks, and add to the status what they warn of: they find it written."""
+    before = len(run.warnings)
+    try:
+        run.close()
+    finally:
+        if len(run.warnings) > before:
+            with suppress(OSError):
+                write_status(run)
 
 
 def print_resume_command(run: TrainingRun) -> None:

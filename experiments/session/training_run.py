@@ -172,7 +172,7 @@ class TrainingRun:
         return max(self.step, 0) + (not self.can_evaluate)
 
     def warn(self, text: str) -> None:
-        """Show a warning, and keep it in `status.json` and the report."""
+        """Show a warning, and keep it in `status.json`; the report has those before `on_end`."""
         self.warnings.append(text)
         self.note(text)
 

@@ -178,6 +178,7 @@ class Last(Callback):
 
     def on_end(self, run):
         Broken.ends.append((run.state, repr(run.error)))
+        run.warn("the end was late")
 
 
 @pytest.mark.parametrize("method", ["on_step", "on_log"])
@@ -195,6 +196,7 @@ def test_one_that_fails_ends_the_run_and_nothing_that_was_written_is_lost(
     assert Broken.ends == [("failed", "RuntimeError('out of paper')")]
     status, last = json.loads((folder / "status.json").read_text()), 3 if method == "on_log" else 2
     assert (status["state"], status["step"]) == ("failed", last)
+    assert status["warnings"][-1] == "the end was late"
     steps = [row["step"] for row in timeless(folder / "metrics.jsonl")]
     assert steps == [*range(last + 1)]
     assert (folder / "checkpoints" / "step_00000002").is_dir()
@@ -223,6 +225,37 @@ def test_one_that_fails_around_a_checkpoint_is_named(run, small, tmp_path):
     with pytest.raises(RuntimeError, match="out of paper") as raised:
         run("train", *command, *broken, "callbacks.b.at=1", "resume=true")
     assert raised.value.__notes__[0].startswith("callbacks.b.on_resume raised this at step 1")
+    folder = tmp_path / "run"
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["step"]) == ("failed", 1)
+    assert "out of paper" in (folder / "error.txt").read_text()
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+class Built(Callback):
+    """Fails in its constructor, unless it is told not to."""
+
+    def __init__(self, works=False):
+        if not works:
+            raise RuntimeError("no paper at all")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["new", "resumed"])
+def test_one_that_cannot_be_built_ends_the_run_as_failed(run, small, tmp_path, late):
+    folder = tmp_path / "run"
+    command = [*small, "train.steps=1", f"hydra.run.dir={folder}"]
+    if late:
+        assert run("train", *command).code == 0
+        command.append("resume=true")
+    built = f"callbacks.b._target_={__name__}.Built"
+    with pytest.raises(RuntimeError, match="no paper at all") as raised:
+        run("train", *command, built)
+    assert raised.value.__notes__[0].startswith("callbacks.b.__init__ raised this at step")
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["step"]) == ("failed", int(late))
+    assert "no paper at all" in (folder / "error.txt").read_text()
+    again = run("train", *command, built, "callbacks.b.works=true", "resume=true")
+    assert again.code == 0, again.err
 
 
 class Junk(Callback):
@@ -286,6 +319,7 @@ def test_one_that_fails_at_the_end_keeps_no_other_from_ending(run, small, tmp_pa
     assert Broken.ends == [("finished", "None")]
     status = json.loads((tmp_path / "run" / "status.json").read_text())
     assert (status["state"], status["step"]) == ("finished", 1)
+    assert status["warnings"] == ["the end was late"]
 
 
 def test_one_that_cannot_start_is_not_ended(run, small, tmp_path, monkeypatch):
