@@ -19,6 +19,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from laconic.envs import names
+from laconic.envs.checks import check
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.programs import config_folders
 from laconic.experiments.command_line.schema import Named, Setting
@@ -147,7 +148,8 @@ def check_settings(
 
     Raises:
         SettingError: a class is unknown, or does not take a setting; a setting is not safe; or a
-            value contains a reference (`${...}`).
+            value contains a reference (`${...}`), or is out of its bounds.
+        UnknownNameError: a word is none of those that the type lists.
     """
     if group == "env" and isinstance(settings, dict):
         settings = {"_target_": MAKE, **settings}
@@ -192,11 +194,14 @@ def _check(
             _check(item, setting and setting.inner(), key, where, allowed, say, target)
     # `startswith` of an empty tuple is False.
     elif target is None or not target.startswith(tuple(allowed)):
-        if not (setting or Setting()).is_safe(value):
+        setting = setting or Setting()
+        if not setting.is_safe(value):
             raise SettingError(
                 f"{where}{key}={value!r} is not taken from a run folder, because it may name code,"
                 f" a file or a server; {say.format(target)}"
             )
+        if value is not None:
+            check(f"{where}{key}", value, setting.kind)
 
 
 def _checked_target(node: dict[str, Any], where: str, allowed: Sequence[str], say: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import re
 import shutil
@@ -225,6 +226,24 @@ def test_going_on_with_a_strangers_folder_runs_nothing_of_it(run, tmp_path, prog
         assert "settings that are not taken from a run folder" in outcome.message, attack
         assert attack[-1] in outcome.message.replace("'", "")
     assert number == 6 and not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("group", "settings", "key"),
+    [
+        ("env", {"channel": {"lose": math.nan}}, "env.channel.lose must be a finite number"),
+        ("env", {"channel": {"lose": 2.0}}, "env.channel.lose must be a finite number"),
+        ("env", {"reward": {"price": math.inf}}, "env.reward.price must be a finite number"),
+        (
+            "agent",
+            {**TEAM, "sampling": {"temperature": math.nan}},
+            "agent.sampling.temperature must be",
+        ),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_refused(group, settings, key):
+    with pytest.raises(SettingError, match=key):
+        check_settings(settings, group, "run")
 
 
 def test_the_settings_of_the_own_choices_are_taken():
