@@ -42,6 +42,15 @@ LARGE_KL = 0.1
 """KL of an update that is an explosion, nats per token; those updates reach 0.096."""
 LARGE_MISMATCH = 0.01
 """KL between engine and trainer that is too large, nats per token; bfloat16 alone gives 0.001."""
+FLAT = "learner/groups_without_contrast"
+"""Metric with the share of groups whose episodes all earned the same."""
+NO_CONTRAST = (
+    "step {step}: in the last {rows} updates all episodes of every group earned the same, so there"
+    " was nothing to compare and nothing was learned. Try easier or harder tasks (env.generator), a"
+    " larger train.group_size, a higher agent.sampling.temperature, or learner/collect=contrast,"
+    " which plays other tasks instead"
+)
+"""Sentence on updates without contrast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +215,10 @@ def _learning_rules() -> dict[str, Rule]:
         ),
         "no_contrast": Streak(
             WINDOW,
-            _metric("learner/groups_without_contrast"),
+            _metric(FLAT),
             _equals(1.0),
             "groups without contrast {mean:.0%}",
-            "step {step}: in the last {rows} updates all episodes of every group earned the same,"
-            " so there was nothing to compare and nothing was learned. Try easier or harder tasks"
-            " (env.generator), a larger train.group_size, a higher agent.sampling.temperature, or"
-            " learner/collect=contrast, which plays other tasks instead",
+            NO_CONTRAST,
         ),
         "skipped_steps": Streak(
             1,
@@ -376,7 +382,7 @@ def _above(bound: float) -> Callable[[float], bool]:
 
 def _gradient_with_contrast(row: Row) -> float | None:
     """Return the norm of the gradient; None if the groups gave nothing to learn."""
-    flat = row.get("learner/groups_without_contrast", 1.0) == 1.0
+    flat = row.get(FLAT, 1.0) == 1.0
     return None if flat else row.get("learner/grad_norm")
 
 

@@ -31,7 +31,7 @@ from laconic.experiments.command_line.resuming import command
 from laconic.experiments.run_folder.folder import flatten, read_rows
 from laconic.experiments.run_folder.records import Run, goal
 from laconic.experiments.run_folder.runs import is_run, read_run
-from laconic.experiments.session.rules import Rules, context_of
+from laconic.experiments.session.rules import FLAT, NO_CONTRAST, Rules, context_of
 from laconic.experiments.session.stakes import charging_of, number_of, price_sentence, setting
 from laconic.experiments.statistics.losses import compared, losses
 from laconic.experiments.statistics.words import label, level
@@ -70,7 +70,12 @@ def diagnose(run: Run) -> Diagnosis:
         recorded |= {*judged.values()}
     holding = rules.holding()
     wrong = [warnings[name] for name in warnings if name in holding]
-    if "no_contrast" in holding and (alike := equal_episodes(run.folder)):
+    shares = [row.get(FLAT) for step, row in run.metrics.items() if step > 0]
+    flat = bool(shares) and {*shares} == {1.0}
+    if flat and "no_contrast" not in holding:
+        # The rule waits for more updates than a short run has.
+        wrong.append(NO_CONTRAST.format(step=max(run.metrics), rows=len(shares)))
+    if (flat or "no_contrast" in holding) and (alike := equal_episodes(run.folder)):
         wrong.append(alike)
     settings = flatten(dict(run.settings))
     lost = losses(run, run.after).values()

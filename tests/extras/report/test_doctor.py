@@ -119,6 +119,16 @@ def test_what_is_wrong_is_said_with_its_figure(make, capsys, figures, words) -> 
     assert words in sentence
 
 
+@pytest.mark.parametrize(("since", "code"), [(1, 1), (2, 0)])
+def test_a_short_run_that_had_nothing_to_compare_learned_nothing(make, capsys, since, code) -> None:
+    folder = make({"learner/groups_without_contrast": 1.0}, since=since)
+    rows = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(rows[:2]))
+    found, text = examine(folder, capsys)
+    assert found == code
+    assert ("in the last 2 updates all episodes" in text) == bool(code)
+
+
 def test_silence_and_entropy_collapse_are_told_from_the_step_on(make, capsys) -> None:
     # From step 7 on: full windows of the new figures end at step 11.
     fallen = {"train/silence_rate": 1.0, "train/accuracy": 0.2, "train/entropy": 0.01}
