@@ -153,6 +153,22 @@ def check_environments(environments: Sequence[Any], target: str) -> None:
         )
 
 
+def refuse_settings(node: DictConfig, error: BaseException | None) -> None:
+    """Explain the error of an environment that takes any settings, and passes on what does not fit.
+
+    Raises:
+        SettingError: the error is Python's, of a call whose arguments do not fit.
+    """
+    target = str(node._target_)
+    if isinstance(error, TypeError) and "argument" in str(error) and names_taken(target) is None:
+        got = _listed("env", (name for name in map(str, node) if name[0] != "_"))
+        raise SettingError(
+            f"expected settings that env._target_={target} can use; got {got} ({error}). Leave the"
+            " settings of other environments out: '~env' +env._target_="
+            f"{target} (docs/own_environment.md)"
+        ) from error
+
+
 def check_learner(learner: Any, target: str) -> None:
     """Refuse an object of `target` that a training loop could not use as a learner.
 

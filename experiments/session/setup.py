@@ -32,6 +32,7 @@ from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
     names_taken,
+    refuse_settings,
 )
 from laconic.experiments.session.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
@@ -144,6 +145,7 @@ def make_environments(
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
             raise SourceError(of_source(error.__cause__)) from error.__cause__
+        refuse_settings(node, error.__cause__)
         raise
     check_environments(environments, cfg.env._target_)
     for environment in environments if max_rounds else ():

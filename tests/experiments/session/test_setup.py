@@ -117,6 +117,18 @@ def test_an_environment_gets_only_the_settings_that_it_has(outside, team):
     assert len(make_evaluation(cfg, "evaluation", team)) == 9
 
 
+def make_of_mine(**settings):
+    """Make an own game whose settings are in another signature."""
+    return envs.make("gsm8k", **settings)
+
+
+def test_settings_of_another_environment_are_told_to_who_takes_any(team):
+    node = {"_target_": f"{__name__}.make_of_mine", "name": "gsm8k", "rounds": 2}
+    words = r"^expected settings that .*make_of_mine can use; got env\.name, env\.rounds .*'~env' "
+    with pytest.raises(SettingError, match=words):
+        make_environments(OmegaConf.create({"env": node}), 1, "train", team)
+
+
 def test_tasks_of_another_kind_are_drawn_but_never_shown():
     class Odd:
         tasks = {"one": "what?", "two": Task("two", "?", (), "2")}
