@@ -1,10 +1,12 @@
 """Write a folder with a package of your own that trains, and its test, to change from there.
 
-    laconic init env my_game
+    laconic init world my_game
+    laconic init env my_env
     laconic init method my_method
 
-`env` writes a game as docs/own_environment.md explains it, and `method` a loss with its yaml as in
-docs/own_algorithm.md.
+`world` writes the rules of a game that is played by acts (docs/games.md), `env` an environment with
+rounds, tokens and prices of its own (docs/own_environment.md), and `method` a loss with its yaml
+(docs/own_algorithm.md).
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ from laconic.learners.commands import command
 
 TEMPLATES = Path(__file__).parent / "templates"
 """Folder of each kind; `my_name` and `MyName` stand for the user's, and `.txt` ends all names."""
-KINDS = ("env", "method")
+KINDS = ("world", "env", "method")
 ARGUMENTS = {
-    "kind": Argument("env or method", placed=True, needed=True),
+    "kind": Argument("world, env or method", placed=True, needed=True),
     "name": Argument("name of its folder and module: a-z, 0-9 and _", placed=True, needed=True),
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
@@ -39,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write what the command line asks for, and print the next commands."""
     options = read_arguments("init", __doc__, arguments, ARGUMENTS)
     if options.kind not in KINDS:
-        refuse(f"expected laconic init {' or '.join(KINDS)}; got {options.kind!r}")
+        refuse(
+            f"expected laconic init {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {options.kind!r}"
+        )
     try:
         files = write(options.kind, options.name, Path())
     except (SettingError, OSError) as error:
@@ -47,10 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     name, kind = options.name, options.kind
     echo(f"written to {name}: {', '.join(files)}")
-    train = command("train", "~env", f"+env._target_={name}.{class_of(name)}")
     if kind == "method":
         train = command("train", "--config-dir", f"{name}_conf", learner=name)
-    installed = f"{'env' if kind == 'env' else 'learner'}={name}"
+    else:
+        target = "make" if kind == "world" else class_of(name)
+        train = command("train", "~env", f"+env._target_={name}.{target}")
+    installed = f"{'learner' if kind == 'method' else 'env'}={name}"
     echo(f"next:\n  cd {name}\n  python -m pytest\n  {train}")
     echo(f"  pip install -e .   # then {installed} is enough, in every folder")
 
@@ -94,7 +100,7 @@ def check_name(kind: str, name: str, parent: Path) -> None:
             f"{str(parent / name)!r} exists, and nothing is overwritten; take another name, or"
             " another folder"
         )
-    if kind == "env" and name in names():
+    if kind != "method" and name in names():
         raise SettingError(f"env={name} exists; take another name")
     folders = [Path(__file__).resolve().parents[2] / "conf", *config_folders()]
     if kind == "method" and any(

@@ -32,7 +32,11 @@ def commands_of(output: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "name", "metric"),
-    [("env", "twin_harbor", "eval/accuracy"), ("method", "mild_clip", "learner/loss/clipped")],
+    [
+        ("env", "twin_harbor", "eval/accuracy"),
+        ("world", "quiet_reef", "eval/accuracy"),
+        ("method", "mild_clip", "learner/loss/clipped"),
+    ],
 )
 def test_the_command_that_it_prints_trains(
     run, small, outside, monkeypatch, capsys, rows, kind, name, metric
@@ -52,9 +56,10 @@ def test_the_command_that_it_prints_trains(
 
 @pytest.mark.slow
 def test_what_it_writes_passes_its_own_tests(outside):
-    files = init.write("env", "harbor", outside) + init.write("method", "mild", outside)
-    assert {"harbor.py", "test_harbor.py", "mild_conf/learner/mild.yaml"} <= set(files)
-    for name, passed in (("harbor", "4 passed"), ("mild", "2 passed")):
+    kinds = {"env": "harbor", "world": "reef", "method": "mild"}
+    files = [file for kind, name in kinds.items() for file in init.write(kind, name, outside)]
+    assert {"harbor.py", "reef.py", "test_harbor.py", "mild_conf/learner/mild.yaml"} <= set(files)
+    for name, passed in (("harbor", "4 passed"), ("reef", "3 passed"), ("mild", "2 passed")):
         ended = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
             cwd=outside / name,
@@ -78,6 +83,7 @@ def test_what_it_writes_passes_its_own_tests(outside):
         ("env", "json", "Python has a module 'json'"),
         ("method", "torch", "Python has a module 'torch'"),
         ("env", "gsm8k", "env=gsm8k exists"),
+        ("world", "cups", "env=cups exists"),
         ("method", "gspo", "learner=gspo exists"),
         ("method", "swarm", "learner=swarm exists"),
         ("env", "taken", "'taken' exists, and nothing is overwritten"),
@@ -120,7 +126,8 @@ def test_templates_are_short_python_and_the_program_is_registered():
         text = source.read_text("utf-8")
         compile(text, str(source), "exec")
         lengths[source.relative_to(init.TEMPLATES).as_posix()] = len(text.splitlines())
-    assert lengths["env/my_name.py.txt"] <= 65 and lengths["method/my_name.py.txt"] <= 40
+    assert max(lengths[f"{kind}/my_name.py.txt"] for kind in ("env", "world")) <= 65
+    assert lengths["method/my_name.py.txt"] <= 40
     program = programs.find("init")
     assert program is not None and program.module == init.__name__
     with pytest.raises(SettingError):
