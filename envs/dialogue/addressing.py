@@ -140,6 +140,7 @@ class Recipients(Option):
         """Take the addresses that count, and the price of a token."""
         self.settings = addressing
         self.rule = EXPLAINED[addressing]
+        self.prefix = "" if addressing == "none" else f"env.addressing={addressing}"
         self.on = addressing != "none" or _counts_listeners(reward)
 
     def start(self, team: Team, generator: np.random.Generator) -> bool:

@@ -67,6 +67,7 @@ class Transmission(Option):
         """Take other settings, from the next episode on."""
         self.settings = settings
         self.on = settings.lose > 0 or settings.probe
+        self.delivers = not settings.lose
 
     def start(self, team: Team, generator: np.random.Generator) -> bool:
         """Draw the losses of an episode; the state of the generator itself does not change."""

@@ -70,6 +70,10 @@ class Option:
     chosen: str = ""
     """Words for the answer that counts, with the field `names` of those that answer; empty: the one
     that most of them give."""
+    prefix: str = ""
+    """Setting by which a message begins with further words; empty for none."""
+    delivers: bool = True
+    """False where a message may not reach all that are linked to its speaker."""
     team: Team
 
     def start(self, team: Team, generator: np.random.Generator) -> bool:

@@ -32,10 +32,8 @@ import numpy as np
 from laconic.envs.checks import checked, choice, whole
 from laconic.envs.dialogue.briefing import InitialPrompt, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
-from laconic.envs.dialogue.channel import Transmission
 from laconic.envs.dialogue.chosen import TeamOptions, Topology, team_options
 from laconic.envs.dialogue.messages import padding
-from laconic.envs.dialogue.option import option_of
 from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Hearing, Roster
 from laconic.envs.dialogue.team import TeamEnv
@@ -79,8 +77,8 @@ class WorldEnv(TeamEnv):
     Raises:
         SettingError: a setting is outside its range or contradicts another; two tasks share a key;
             solved episodes alone are to be charged, and the world calls none of them solved; rounds
-            have a price, and the world pays each agent its own gain; messages have addresses, and
-            the world hears its phrases alone.
+            have a price, and the world pays each agent its own gain; an option puts words before
+            messages, and the world hears its phrases alone.
         UnknownNameError: a topology does not exist.
     """
 
@@ -113,16 +111,17 @@ class WorldEnv(TeamEnv):
         budget, reward = budget or Budget(), reward or Reward()
         for key in ("multiply_by", "measure"):
             choice(f"env.reward.{key} of a world", getattr(reward, key), (None,))
-        chosen = TeamOptions(**options)
-        if world.only_phrases and chosen.addressing != "none":
-            raise SettingError(
-                f"an address stands before a message, and env={world.name} hears whole phrases"
-                f" alone: expected env.addressing=none, got {chosen.addressing}"
-            )
         self._phrases = frozenset(world.phrases) if world.only_phrases else None
         self._hears_all = topology == "complete"
         seats = world.team if team is None else team
         roster = Roster.of(seats, topology, "all", "majority", rounds)
+        chosen = team_options(TeamOptions(**options), topology, roster, reward)
+        prefixes = [option.prefix for option in chosen if option.prefix]
+        if world.only_phrases and prefixes:
+            raise SettingError(
+                f"env={world.name} hears whole phrases alone, so a message must not begin with"
+                f" other words: expected no option that adds some, got {prefixes[0]}; leave it out"
+            )
         super().__init__(
             tasks,
             Rules(
@@ -135,7 +134,7 @@ class WorldEnv(TeamEnv):
                 reading_priced=reward.read_price > 0,
                 rounds_priced=reward.round_price > 0,
             ),
-            options=team_options(chosen, topology, roster, reward),
+            options=chosen,
             reward=reward,
             tokens_left=tokens_left,
             instructions=instructions,
@@ -165,8 +164,7 @@ class WorldEnv(TeamEnv):
         """
         reward, phrases = self._reward, self.world.phrases
         usual = reward.charge == "own" and reward.when == "always" and not reward.read_price
-        channel = option_of(self, Transmission)
-        heard = self._hears_all and not (channel and channel.settings.lose)
+        heard = self._hears_all and all(option.delivers for option in self.options)
         if not usual or not heard or not phrases:
             return None
         tokens = min(len(self.tokenize(phrase)) for phrase in phrases)

@@ -146,7 +146,7 @@ def test_a_world_of_own_gains_has_no_price_of_time(name):
 
 
 def test_a_world_of_phrases_has_no_addresses():
-    with pytest.raises(SettingError, match=r"expected env\.addressing=none, got names"):
+    with pytest.raises(SettingError, match=r"got env\.addressing=names"):
         WorldEnv(Door(), tuple(door().tasks.values()), addressing="names")
 
 
