@@ -29,9 +29,10 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.faults import Fault
+from laconic.envs.dialogue.messages import FreeText
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.roster import agent_names
-from laconic.envs.dialogue.team import FreeText, TeamEnv
+from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
 from laconic.envs.registry import Factory, find, names, register
 from laconic.envs.task import Benchmark, PromptedTask, Score, Split, Task

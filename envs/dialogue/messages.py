@@ -1,4 +1,4 @@
-"""Messages: how a reply becomes one, how agents and people read it, and feedback on it.
+"""Messages: how a reply becomes one, how people read it, what may be said, and feedback on it.
 
 A thought stands at the very beginning of an action between two markers:
 
@@ -22,10 +22,16 @@ section on multi-turn collaboration) uses the last three.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
+from gymnasium.spaces import Text
+from gymnasium.spaces.utils import flatdim, flatten_space
+from gymnasium.vector.utils import create_shared_memory
+
+from laconic.envs.dialogue.budget import UNLIMITED
 from laconic.envs.dialogue.characters import INVISIBLE
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
@@ -57,6 +63,59 @@ _ESCAPED = {
     ">": ">|&gt;|&#62;|&#x3e;|\uff1e|\u203a|\u3009",
 }
 """Other ways of writing the brackets of the word, as patterns."""
+_SAMPLED = string.ascii_letters + string.digits + string.punctuation + " \n"
+_SAMPLED_LENGTH = 64
+
+
+class FreeText(Text):
+    """Space of all strings, including the empty one; samples have at most 64 printable characters.
+
+    `gymnasium.spaces.Text` with a charset of all Unicode would take seconds to build and tens of
+    megabytes to pickle.
+
+    A space without a maximum length has no flat or shared-memory form: gymnasium's `flatten_space`
+    and `create_shared_memory` raise ValueError.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """Seed the sampling generator."""
+        super().__init__(max_length=UNLIMITED, min_length=0, charset=_SAMPLED, seed=seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """Sample a string; a mask or probability without a length takes 0 to 64 characters."""
+        if probability is not None:
+            return super().sample(mask, self._bounded(probability))
+        return super().sample(self._bounded(mask or (None, None)))
+
+    def _bounded(self, mask: tuple[int | None, Any]) -> tuple[int, Any]:
+        length, characters = mask
+        if length is None:
+            length = int(self.np_random.integers(_SAMPLED_LENGTH + 1))
+        return length, characters
+
+    def contains(self, x: Any) -> bool:
+        """Return whether `x` is a string."""
+        return isinstance(x, str)
+
+    def __repr__(self) -> str:
+        """Show the space by its name alone."""
+        return "FreeText()"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other space is a free text space too."""
+        return isinstance(other, FreeText)
+
+
+def _refuse(space: FreeText, *_: Any, **__: Any) -> NoReturn:
+    raise ValueError(
+        "expected a space of bounded size; got FreeText(), whose strings have no maximum length."
+        " Wrap the environment in laconic.envs.wrappers.TokenArrays, or pass shared_memory=False to"
+        " AsyncVectorEnv"
+    )
+
+
+for _function in (flatdim, flatten_space, create_shared_memory):
+    _function.register(FreeText, _refuse)
 
 
 @dataclass(frozen=True, slots=True)

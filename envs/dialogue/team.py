@@ -22,18 +22,15 @@ Subclasses define the content of an episode: `DialogueEnv` grades one answer, `W
 
 from __future__ import annotations
 
-import string
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Space, Text
-from gymnasium.spaces.utils import flatdim, flatten_space
+from gymnasium.spaces import Box, Dict, Space
 from gymnasium.utils import seeding
-from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key
@@ -41,6 +38,7 @@ from laconic.envs.dialogue.briefing import InitialPrompt, PromptBuilder, Rules, 
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, replace_surrogates
 from laconic.envs.dialogue.messages import (
     BEGIN,
+    FreeText,
     Message,
     format_messages,
     print_round,
@@ -57,60 +55,6 @@ Observation = dict[str, Any]
 Observations = dict[str, Observation]
 Infos = dict[str, dict[str, Any]]
 StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
-
-_SAMPLED = string.ascii_letters + string.digits + string.punctuation + " \n"
-_SAMPLED_LENGTH = 64
-
-
-class FreeText(Text):
-    """Space of all strings, including the empty one; samples have at most 64 printable characters.
-
-    `contains` accepts every string. `gymnasium.spaces.Text` with a charset of all Unicode would
-    take seconds to build and tens of megabytes to pickle.
-
-    A space without a maximum length has no flat or shared-memory form: gymnasium's `flatten_space`
-    and `create_shared_memory` raise ValueError.
-    """
-
-    def __init__(self, seed: int | None = None) -> None:
-        """Seed the sampling generator."""
-        super().__init__(max_length=UNLIMITED, min_length=0, charset=_SAMPLED, seed=seed)
-
-    def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """Sample a string; a mask or probability without a length takes 0 to 64 characters."""
-        if probability is not None:
-            return super().sample(mask, self._bounded(probability))
-        return super().sample(self._bounded(mask or (None, None)))
-
-    def _bounded(self, mask: tuple[int | None, Any]) -> tuple[int, Any]:
-        length, characters = mask
-        if length is None:
-            length = int(self.np_random.integers(_SAMPLED_LENGTH + 1))
-        return length, characters
-
-    def contains(self, x: Any) -> bool:
-        """Return whether `x` is a string."""
-        return isinstance(x, str)
-
-    def __repr__(self) -> str:
-        """Show the space by its name alone."""
-        return "FreeText()"
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether the other space is a free text space too."""
-        return isinstance(other, FreeText)
-
-
-def _refuse(space: FreeText, *_: Any, **__: Any) -> NoReturn:
-    raise ValueError(
-        "expected a space of bounded size; got FreeText(), whose strings have no maximum length."
-        " Wrap the environment in laconic.envs.wrappers.TokenArrays, or pass shared_memory=False to"
-        " AsyncVectorEnv"
-    )
-
-
-for _function in (flatdim, flatten_space, create_shared_memory):
-    _function.register(FreeText, _refuse)
 
 
 class TextEnv(ParallelEnv[str, dict[str, Any], str]):

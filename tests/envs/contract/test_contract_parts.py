@@ -9,7 +9,7 @@ from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.contract import check_env
 from laconic.envs.contract.episodes import misfit
-from laconic.envs.dialogue.team import FreeText
+from laconic.envs.dialogue.messages import FreeText
 from laconic.envs.errors import ContractError
 
 

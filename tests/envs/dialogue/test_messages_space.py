@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from laconic.envs.dialogue.budget import UNLIMITED
-from laconic.envs.dialogue.team import FreeText, observation_space
+from laconic.envs.dialogue.messages import FreeText
+from laconic.envs.dialogue.team import observation_space
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "e\u0301", "\u202ea", "x" * 100_000])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.messages import FreeText
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.dialogue.team import FreeText
 from laconic.envs.errors import SettingError
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import play

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.dialogue.team import FreeText
+from laconic.envs.dialogue.messages import FreeText
 
 
 class Echo(ParallelEnv):
