@@ -70,7 +70,10 @@ def expand_settings(cfg: DictConfig) -> None:
 
 
 def read_arguments(
-    program: str, about: str | None, arguments: Sequence[str] | None, wanted: Mapping[str, Argument]
+    program: str,
+    about: str | None,
+    arguments: Sequence[str] | None,
+    parameters: Mapping[str, Argument],
 ) -> SimpleNamespace:
     """Read the command line of a program; a mistake ends it with one line and exit code 2.
 
@@ -78,14 +81,14 @@ def read_arguments(
         program: name of the program.
         about: text for `--help`.
         arguments: words of the command line; None takes those of the process.
-        wanted: key -> what it holds, those with a place in their order.
+        parameters: key -> what it holds, those with a place in their order.
     """
     words = expand_home(sys.argv[1:] if arguments is None else arguments)
     if {"-h", "--help"} & {*words}:
-        echo(_help(program, about, wanted))
+        echo(_help(program, about, parameters))
         sys.exit(0)
     try:
-        return SimpleNamespace(**_values(program, words, wanted))
+        return SimpleNamespace(**_values(program, words, parameters))
     except ValueError as error:
         refuse(error)
 
@@ -131,44 +134,46 @@ def refuse(error: object) -> NoReturn:
     sys.exit(2)
 
 
-def _values(program: str, words: Sequence[str], wanted: Mapping[str, Argument]) -> dict[str, Any]:
+def _values(
+    program: str, words: Sequence[str], parameters: Mapping[str, Argument]
+) -> dict[str, Any]:
     typed: dict[str, list[str]] = {}
-    switches = {key for key, each in wanted.items() if each.kind is bool}
+    switches = {key for key, each in parameters.items() if each.kind is bool}
     for word in words:
         if word.startswith("-") and len(word) > 1:
             raise ValueError(
                 f"expected settings as key=value; got {word!r}: type"
                 f" {shlex.join(['laconic', program, *_in_one_style(words, switches)])}"
             )
-        key, value = _assigned(word, wanted)
+        key, value = _assigned(word, parameters)
         if not key:
-            free = [name for name, each in wanted.items() if each.placed]
-            free = [name for name in free if wanted[name].many or name not in typed]
+            free = [name for name, each in parameters.items() if each.placed]
+            free = [name for name in free if parameters[name].many or name not in typed]
             if not free:
-                raise ValueError(f"expected {_usage(program, wanted)}; got {word!r} as well")
+                raise ValueError(f"expected {_usage(program, parameters)}; got {word!r} as well")
             key = free[0]
-        elif key in typed and not wanted[key].many:
+        elif key in typed and not parameters[key].many:
             raise ValueError(f"expected one {key}; got {typed[key][0]!r} and {value!r}")
         typed.setdefault(key, []).append(value)
-    if missing := [key for key, each in wanted.items() if each.needed and key not in typed]:
-        raise ValueError(f"expected {_usage(program, wanted)}; got no {missing[0]}")
-    values = {key: [_value(key, text, wanted[key]) for text in typed[key]] for key in typed}
+    if missing := [key for key, each in parameters.items() if each.needed and key not in typed]:
+        raise ValueError(f"expected {_usage(program, parameters)}; got no {missing[0]}")
+    values = {key: [_value(key, text, parameters[key]) for text in typed[key]] for key in typed}
     return {
         key: (values[key] if each.many else values[key][0]) if key in values else each.default
-        for key, each in wanted.items()
+        for key, each in parameters.items()
     }
 
 
-def _assigned(word: str, wanted: Mapping[str, Argument]) -> tuple[str, str]:
+def _assigned(word: str, parameters: Mapping[str, Argument]) -> tuple[str, str]:
     """Return the key and the value of a word; the key is empty for a word that has none."""
     match = _SETTING.fullmatch(word)
-    if match and match[1] in wanted:
+    if match and match[1] in parameters:
         return match[1], match[2]
     # The folder of a sweep's job is called `seed=1`.
     if match and not Path(word).exists():
-        close = get_close_matches(match[1], wanted, n=1)
+        close = get_close_matches(match[1], parameters, n=1)
         hint = f"; did you mean {close[0]}=?" if close else ""
-        raise ValueError(f"expected one of {', '.join(wanted)}; got {word!r}{hint}")
+        raise ValueError(f"expected one of {', '.join(parameters)}; got {word!r}{hint}")
     return "", word
 
 
@@ -206,19 +211,21 @@ def _in_one_style(
     return written
 
 
-def _usage(program: str, wanted: Mapping[str, Argument]) -> str:
+def _usage(program: str, parameters: Mapping[str, Argument]) -> str:
     words = [
         name if each.needed else f"[{name}]"
-        for key, each in wanted.items()
+        for key, each in parameters.items()
         for name in (f"<{key}>" if each.placed else f"{key}=<...>",)
     ]
     return " ".join(["laconic", program, *words])
 
 
-def _help(program: str, about: str | None, wanted: Mapping[str, Argument]) -> str:
-    width = max(map(len, wanted))
-    lines = [f"  {key:{width}}  {each.help}" for key, each in wanted.items()]
-    return "\n".join(["usage: " + _usage(program, wanted), "", (about or "").strip(), "", *lines])
+def _help(program: str, about: str | None, parameters: Mapping[str, Argument]) -> str:
+    width = max(map(len, parameters))
+    lines = [f"  {key:{width}}  {each.help}" for key, each in parameters.items()]
+    return "\n".join(
+        ["usage: " + _usage(program, parameters), "", (about or "").strip(), "", *lines]
+    )
 
 
 def _texts(node: Any, prefix: str) -> list[tuple[str, str]]:

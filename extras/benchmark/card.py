@@ -80,11 +80,11 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
     sizes = [len(setup.task_keys(part)) for part in parts]
     # An evaluation of all tasks is exact where each has its probability.
     chances = [task.weight for task in tasks_of(parts[1]).values()]
-    played = tasks or (None if any(chance != 1 for chance in chances) else _TASKS)
-    folder = root / f"{name}-{played or 'all'}"
+    limit = tasks or (None if any(chance != 1 for chance in chances) else _TASKS)
+    folder = root / f"{name}-{limit or 'all'}"
     if unplayed(folder):
         echo(f"{name}: scripts, a single agent and the start")
-        if not play_baselines(folder, name, [f"evaluation.tasks={played or 'null'}"]):
+        if not play_baselines(folder, name, [f"evaluation.tasks={limit or 'null'}"]):
             raise SettingError(f"env={name}: the scripts could not be played")
     evaluations = last_evaluations(folder)
     reward = cfg.env.reward
@@ -97,7 +97,7 @@ def card(name: str, tasks: int | None, root: Path) -> dict[str, str]:
         facts[_NAMES.get(entry, f"{entry} script")] = _figures(evaluation)
     facts |= _scores(name, evaluations, reached(evaluations["silent"], reward, frontier_of(name)))
     facts |= _floors(evaluations["silent"].floors)
-    facts["best attack"] = _attacked(parts[1], played)
+    facts["best attack"] = _attacked(parts[1], limit)
     facts["rules"] = _checked(lambda: setup.make_environments(cfg, 1, "evaluation", team)[0])
     if (weights := shipped(name)) and (minutes := read_json(weights / CARD).get("minutes")):
         facts["minutes of the start, one core"] = f"{float(minutes):.0f}"
@@ -161,8 +161,8 @@ def _checked(make: Callable[[], ParallelEnv[str, Any, Any]]) -> str:
 
 def page(cards: Mapping[str, Mapping[str, str]]) -> str:
     """Return the page of the cards, a table for each environment."""
-    typed = command("card", *cards)
-    lines = ["# Cards of environments", "", f"Written by `{typed}`; 95 % intervals over tasks."]
+    line = command("card", *cards)
+    lines = ["# Cards of environments", "", f"Written by `{line}`; 95 % intervals over tasks."]
     for name, facts in cards.items():
         lines += ["", f"## {name}", "", "| fact | value |", "|---|---|"]
         lines += [f"| {fact} | {plain(value)} |" for fact, value in facts.items()]

@@ -87,8 +87,8 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
     if console:
         # A table of all environments is too wide for a terminal.
         for place, name in enumerate(results.played):
-            kept = [0, 2, *range(3 + 3 * place, 6 + 3 * place)]
-            part = [[row[at] for at in kept] for row in rows]
+            indices = [0, 2, *range(3 + 3 * place, 6 + 3 * place)]
+            part = [[row[at] for at in indices] for row in rows]
             columns = ["method", "IQM of all", "normalized", "accuracy", "tokens"]
             title = f"{results.set.title}, {name}"
             console.print(text_table(title, columns, part, whole="first"))

@@ -232,11 +232,11 @@ def _steps(run: Run, suite: Set, name: str, played: Played) -> Steps:
     evaluations = {each.step: each for each in run.evaluations}
     if missing := [step for step in due_steps if step not in evaluations]:
         raise SettingError(f"no evaluation after updates {missing}")
-    kept = [evaluations[step] for step in due_steps]
-    if _game(run.settings.get("env")) != played.game or any(e.tasks != played.tasks for e in kept):
+    due = [evaluations[step] for step in due_steps]
+    if _game(run.settings.get("env")) != played.game or any(e.tasks != played.tasks for e in due):
         raise SettingError("it played another game or other tasks than the baselines")
     try:
-        steps = [{key: _values(each.outcomes[key]) for key in FIGURES} for each in kept]
+        steps = [{key: _values(each.outcomes[key]) for key in FIGURES} for each in due]
     except KeyError as error:
         raise SettingError(f"an evaluation without {error}") from error
     if any(len(values) != played.count for step in steps for values in step.values()):
@@ -307,9 +307,9 @@ def join(own: Results, path: Path) -> Results:
     budget = read(others, str(path)).budget()
     if budget != own.set.budget():
         raise _refusal(path, f"its budget differs: {_difference(own.set.budget(), budget)}")
-    told = _object(data.get("played"), "played")
+    records = _object(data.get("played"), "played")
     for name, played in own.played.items():
-        theirs = _object(told.get(name), f"played of {name}")
+        theirs = _object(records.get(name), f"played of {name}")
         for key in ("tasks", "game"):
             if theirs.get(key) != getattr(played, key):
                 raise _refusal(path, f"it has another {key} of env={name}; versions may differ")

@@ -79,17 +79,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         plan = write_plan(folder, suite, composed, [*passed, *flags], seeds)
     except (OSError, ValueError) as error:
         refuse(error)
-    failed = run_baselines(folder, suite)
-    chosen = dict(zip(names, learners, strict=True))
+    failure = run_baselines(folder, suite)
     try:
         # A set without a score is refused before it trains.
         collect(folder)
-        failed |= run_all(folder, suite, chosen, passed, flags, seeds)
+        by_method = dict(zip(names, learners, strict=True))
+        failure |= run_all(folder, suite, by_method, passed, flags, seeds)
         report.write(folder, [], Console())
     except SettingError as error:
         refuse(error)
     echo(f"{len(plan['methods'])} methods in {folder}")
-    if failed:
+    if failure:
         echo("not all runs are finished (table.md lists them); the same command goes on with them")
         sys.exit(1)
 
@@ -136,13 +136,13 @@ def methods(learners: Sequence[str], name: str | None, passed: Sequence[str]) ->
     return names
 
 
-def seeds_of(typed: str | None) -> list[int]:
+def seeds_of(text: str | None) -> list[int]:
     """Return the seeds of the command line, each once.
 
     Raises:
         SettingError: one of them is no seed.
     """
-    words = typed.split(",") if typed else []
+    words = text.split(",") if text else []
     if wrong := [word for word in words if not (word.isascii() and word.isdecimal())]:
         raise SettingError(f"seeds must be whole numbers from 0, as in seeds=0,1; got {wrong[0]!r}")
     return sorted(set(map(int, words)))
@@ -162,12 +162,12 @@ def check_settings(
     words = [part for flag in flags for part in flag.split("=", 1)]
     folders = [word for word in words if word not in _CONFIGS]
     searched = [f"hydra.searchpath=[file://{Path(each).absolute()}]" for each in folders]
-    kept = [word for word in passed if not word.startswith("hydra")]
+    more = [word for word in passed if not word.startswith("hydra")]
     hashes = []
     for learner in learners:
         parts = {}
         for name in suite.environments:
-            words = [f"env={name}", f"learner={learner}", *settings(suite, name), *kept, *searched]
+            words = [f"env={name}", f"learner={learner}", *settings(suite, name), *more, *searched]
             cfg = OmegaConf.to_container(compose(*words))
             parts[name] = [cfg[key] for key in _METHOD] if isinstance(cfg, dict) else []
         hashes.append(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest())
@@ -196,16 +196,16 @@ def write_plan(
     plan = read_json(path) if path.exists() else {"set": suite.as_json(), "methods": {}}
     if plan["set"] != json.loads(json.dumps(suite.as_json())):
         raise SettingError(f"{str(folder)!r} is of another set; choose another folder=<folder>")
-    typed = [word for word in words if not word.startswith(("hydra", "threads", "logger"))]
-    for name, made in composed.items():
-        new = {"settings": typed, "composed": made, "seeds": []}
+    overrides = [word for word in words if not word.startswith(("hydra", "threads", "logger"))]
+    for name, digest in composed.items():
+        new = {"settings": overrides, "composed": digest, "seeds": []}
         method = plan["methods"].setdefault(name, new)
         # Not the words: a yaml can change under them, and finished runs are not made anew.
-        if method.get("composed") != made:
+        if method.get("composed") != digest:
             raise SettingError(
                 f"{name} had other settings of {' or '.join(_METHOD)} in {str(folder)!r}, so its"
                 f" runs there are another method (typed then: {' '.join(method['settings'])}; now:"
-                f" {' '.join(typed)}): type another name=<name>"
+                f" {' '.join(overrides)}): type another name=<name>"
             )
         method["seeds"] = sorted({*method["seeds"], *seeds})
     write_atomically(path, json.dumps(plan, indent=2) + "\n")
@@ -214,13 +214,13 @@ def write_plan(
 
 def run_baselines(folder: Path, suite: Set) -> bool:
     """Play what needs no training once per environment; return whether something failed."""
-    failed = False
+    failure = False
     for name in suite.environments:
         place = folder / "baselines" / name
         if unplayed(place):
             echo(f"{name}: scripts, a single agent and the start")
-            failed |= not play_baselines(place, name, settings(suite, name, "env.", "evaluation."))
-    return failed
+            failure |= not play_baselines(place, name, settings(suite, name, "env.", "evaluation."))
+    return failure
 
 
 def play_baselines(place: Path, name: str, overrides: Sequence[str]) -> bool:
@@ -239,7 +239,7 @@ def play_baselines(place: Path, name: str, overrides: Sequence[str]) -> bool:
 def run_all(
     folder: Path,
     suite: Set,
-    chosen: dict[str, str],
+    learners: dict[str, str],
     passed: Sequence[str],
     flags: Sequence[str],
     seeds: Sequence[int],
@@ -249,19 +249,19 @@ def run_all(
     An environment is one sweep of `laconic train`, so a launcher runs its jobs side by side. After
     an interruption, methods that miss the same seeds share a sweep.
     """
-    progress, failed = Watch(folder, suite, list(chosen), seeds), False
+    progress, failure = Watch(folder, suite, list(learners), seeds), False
     for name in suite.environments:
         missing: dict[tuple[int, ...], list[str]] = {}
-        for method in chosen:
+        for method in learners:
             missing_seeds = tuple(s for s in seeds if not progress.is_finished(name, method, s))
             if missing_seeds:
                 missing.setdefault(missing_seeds, []).append(method)
         for missing_seeds, group in missing.items():
-            words = ["-m", f"env={name}", f"learner={','.join(chosen[each] for each in group)}"]
+            words = ["-m", f"env={name}", f"learner={','.join(learners[each] for each in group)}"]
             words += [*settings(suite, name), *passed, *flags]
             words += [] if any(word.startswith("threads=") for word in passed) else ["threads=1"]
-            named = all(chosen[each] == each for each in group)
-            method = "${hydra:runtime.choices.learner}" if named else group[0]
+            same_names = all(learners[each] == each for each in group)
+            method = "${hydra:runtime.choices.learner}" if same_names else group[0]
             words += [
                 f"train.evaluate_every={suite.steps(name)[1]}",
                 f"seed={','.join(map(str, missing_seeds))}",
@@ -274,9 +274,9 @@ def run_all(
             with start("train", words, log) as process:
                 code = wait_for(process, progress.say)
             if code:
-                failed = True
+                failure = True
                 echo(f"{name}: not all runs ended, see {log}")
-    return failed
+    return failure
 
 
 def start(program: str, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
@@ -344,12 +344,12 @@ class Watch:
             return
         self._said = now, finished
         all_minutes = sum(self._set.environments[run[0]].minutes for run in self._all)
-        done = sum(map(self._minutes, self._all))
+        minutes = sum(map(self._minutes, self._all))
         # The pace of this call, in seconds of the clock per minute of the set. The set's own pace
         # weighs as half a minute of work, because the first updates say little.
-        spent, work = now - self._began, done - self._before
+        spent, work = now - self._began, minutes - self._before
         pace = (spent + 30.0) / (work + 0.5)
-        time_left = duration((all_minutes - done) * pace)
+        time_left = duration((all_minutes - minutes) * pace)
         words = f", about {time_left} left" if time_left else ""
         echo(f"{finished} of {len(states)} runs finished, {duration(spent) or '0 s'}{words}")
 

@@ -84,7 +84,7 @@ def _resampled(methods: Sequence[Method], generator: np.random.Generator) -> lis
     for scores in zip(*methods, strict=True):
         count = scores[0].shape[1]
         tasks = generator.integers(count, size=count)
-        for kept, one in zip(resampled, scores, strict=True):
-            runs = generator.integers(len(one), size=len(one))
-            kept.append(one[runs][:, tasks])
+        for draws, runs in zip(resampled, scores, strict=True):
+            places = generator.integers(len(runs), size=len(runs))
+            draws.append(runs[places][:, tasks])
     return list(resampled)

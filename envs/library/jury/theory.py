@@ -56,21 +56,21 @@ def heard(rule: Rule) -> Array:
     colors = len(rule)
     table = np.zeros((colors, colors + 1))
     for eyes, right in enumerate(EYES):
-        seen = sight(colors, right) / len(EYES)
+        sights = sight(colors, right) / len(EYES)
         for color in range(colors):
-            table[:, 1 + color] += rule[color][eyes] * seen[:, color]
-            table[:, 0] += (1 - rule[color][eyes]) * seen[:, color]
+            table[:, 1 + color] += rule[color][eyes] * sights[:, color]
+            table[:, 0] += (1 - rule[color][eyes]) * sights[:, color]
     return table
 
 
 def accuracy(rule: Rule, helpers: int) -> float:
     """Return the accuracy of the best listener to helpers that follow a rule."""
-    colors, said = len(rule), heard(rule)
-    seen = np.concatenate([sight(colors, right) / len(EYES) for right in EYES], axis=1)
+    colors, speech = len(rule), heard(rule)
+    sights = np.concatenate([sight(colors, right) / len(EYES) for right in EYES], axis=1)
     total = 0.0
     for counts in _counts(helpers, colors + 1):
-        likely = _multinomial(counts) * np.prod(said ** np.array(counts), axis=1)
-        total += float((likely[:, None] * seen).max(axis=0).sum())
+        likely = _multinomial(counts) * np.prod(speech ** np.array(counts), axis=1)
+        total += float((likely[:, None] * sights).max(axis=0).sum())
     return total / colors
 
 
@@ -89,10 +89,10 @@ def rules(colors: int) -> Iterator[Rule]:
 def frontier(helpers: int, colors: int = 2) -> tuple[Plan, ...]:
     """Return the most accurate rule at each number of words, fewest words first."""
     best: dict[float, Plan] = {}
-    for one in (plan(rule, helpers) for rule in rules(colors)):
-        words = round(one.words, 9)
-        if words not in best or one.accuracy > best[words].accuracy + 1e-12:
-            best[words] = one
+    for candidate in (plan(rule, helpers) for rule in rules(colors)):
+        words = round(candidate.words, 9)
+        if words not in best or candidate.accuracy > best[words].accuracy + 1e-12:
+            best[words] = candidate
     return tuple(best[words] for words in sorted(best))
 
 
@@ -104,7 +104,7 @@ def best(price: float, helpers: int, colors: int = 2) -> Plan:
         helpers: number of helpers.
         colors: number of colors.
     """
-    return max(frontier(helpers, colors), key=lambda one: one.accuracy - price * one.words)
+    return max(frontier(helpers, colors), key=lambda each: each.accuracy - price * each.words)
 
 
 def steps(helpers: int, colors: int = 2) -> list[tuple[float, Plan]]:
@@ -118,23 +118,23 @@ def steps(helpers: int, colors: int = 2) -> list[tuple[float, Plan]]:
     while True:
         last = hull[-1][1]
         further = [
-            ((one.accuracy - last.accuracy) / (one.words - last.words), one.words, one)
-            for one in plans
-            if one.words > last.words + 1e-9
+            ((each.accuracy - last.accuracy) / (each.words - last.words), each.words, each)
+            for each in plans
+            if each.words > last.words + 1e-9
         ]
-        slope, _, one = max(further, key=lambda step: step[:2], default=(0.0, 0.0, last))
+        slope, _, steepest = max(further, key=lambda step: step[:2], default=(0.0, 0.0, last))
         if slope <= 0:
             return hull
-        hull.append((slope, one))
+        hull.append((slope, steepest))
 
 
 def alone(looks: int, colors: int = 2) -> float:
     """Return the best accuracy of one agent with a number of independent looks by its own eyes."""
     total = 0.0
     for right in EYES:
-        seen = sight(colors, right)
+        sights = sight(colors, right)
         for counts in _counts(looks, colors):
-            likely = _multinomial(counts) * np.prod(seen ** np.array(counts), axis=1)
+            likely = _multinomial(counts) * np.prod(sights ** np.array(counts), axis=1)
             total += float(likely.max()) / len(EYES)
     return total / colors
 
@@ -146,8 +146,8 @@ def everything(helpers: int, colors: int = 2) -> float:
         ways = _multinomial([eyes.count(each) for each in range(len(EYES))])
         likely = np.ones((colors, 1))
         for each in eyes:
-            seen = sight(colors, EYES[each])
-            likely = (likely[:, :, None] * seen[:, None, :]).reshape(colors, -1)
+            sights = sight(colors, EYES[each])
+            likely = (likely[:, :, None] * sights[:, None, :]).reshape(colors, -1)
         total += ways * float(likely.max(axis=0).sum()) / len(EYES) ** agents
     return total / colors
 
@@ -162,8 +162,8 @@ def answer(rule: Rule, counts: Sequence[int], looks: Sequence[int], right: float
         right: probability of its own eyes.
     """
     likely = np.prod(heard(rule) ** np.array(counts), axis=1)
-    for seen in looks:
-        likely *= sight(len(rule), right)[:, seen]
+    for color in looks:
+        likely *= sight(len(rule), right)[:, color]
     return int(np.argmax(likely > likely.max() * (1 - 1e-9)))
 
 
@@ -176,8 +176,8 @@ def posterior(looks: Mapping[str, Sequence[int]], eyes: Mapping[str, int], color
         colors: number of colors.
     """
     likely: Array = np.ones(colors)
-    for agent, seen in looks.items():
-        for color in seen:
+    for agent, views in looks.items():
+        for color in views:
             likely *= sight(colors, EYES[eyes[agent]])[:, color]
     shares: Array = likely / likely.sum()
     return shares
