@@ -39,7 +39,7 @@ def callbacks_of_users(run: TrainingRun) -> dict[str, Callback]:
         SettingError: a node makes another object.
         Exception: what a constructor raised, as if a method had.
     """
-    made = dict[str, Callback]()
+    callbacks = dict[str, Callback]()
     for name, node in (run.cfg.get("callbacks") or {}).items():
         with run.calling(f"{USERS}{name}", "__init__"):
             try:
@@ -54,5 +54,5 @@ def callbacks_of_users(run: TrainingRun) -> dict[str, Callback]:
                 f"{USERS}{name} must make a laconic.experiments.Callback; {node._target_} made"
                 f" {callback!r}"
             )
-        made[f"{USERS}{name}"] = callback
-    return made
+        callbacks[f"{USERS}{name}"] = callback
+    return callbacks

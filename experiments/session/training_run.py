@@ -44,7 +44,8 @@ class Callback:
     Each method gets the run itself. The callbacks of this package come first, then those of
     `callbacks`, in the order of the configuration. Every process has its own and calls each method
     at the same moment; `run.processes.is_main` is true in the one that prints and writes. What a
-    method raises ends the run as failed: rows and checkpoints stay, and the run can be resumed.
+    method or the constructor raises ends the run as failed: rows and checkpoints stay, and the run
+    can be resumed.
     """
 
     def on_resume(self, run: TrainingRun, state: Mapping[str, Any], rows: Sequence[Row]) -> None:

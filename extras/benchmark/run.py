@@ -51,6 +51,8 @@ ARGUMENTS = {
     "seeds": Argument("seeds, separated by commas; default: those of the set"),
     "folder": Argument("folder of the benchmark; default: outputs/benchmark/<set>", Path),
 }
+_FIXED = ("env", "agent", "train", "evaluation", "seed", "experiment", "engine", "resume")
+"""Beginnings of the keys that a set fixes."""
 _PASSED = ("learner", "optimizer", "logger", "threads", "hydra")
 _METHOD = ("learner", "optimizer")
 _CONFIGS = ("--config-dir", "-cd")
@@ -104,7 +106,7 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             flags += [word] if "=" in word else [word, next(rest, "")]
         elif key not in ARGUMENTS and key.replace("/", ".").split(".")[0] in _PASSED:
             passed.append(word)
-        elif "=" in word and not word.startswith("-") and key.partition(".")[0] in _fixed():
+        elif "=" in word and not word.startswith("-") and key.partition(".")[0] in _FIXED:
             refuse(
                 f"the set fixes {key}, so that results compare; got {word!r}. Write a set of your"
                 " own (benchmark=my_set.yaml) to change it"
@@ -112,10 +114,6 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         else:
             own.append(word)
     return own, passed, flags
-
-
-def _fixed() -> tuple[str, ...]:
-    return ("env", "agent", "train", "evaluation", "seed", "experiment", "engine", "resume")
 
 
 def methods(learners: Sequence[str], name: str | None, passed: Sequence[str]) -> list[str]:

@@ -80,6 +80,7 @@ def diagnose(run: Run) -> Diagnosis:
     settings = flatten(dict(run.settings))
     lost = losses(run, run.after).values()
     repeated = {" ".join(warning.split()) for warning in (*recorded, *lost)}
+    missing = (f"missing: {problem}" for problem in run.problems)
     # Warnings of other parts than the rules, such as loggers.
     others = [f"the run warned: {x}" for x in run.warnings if " ".join(x.split()) not in repeated]
     return Diagnosis(
@@ -88,7 +89,7 @@ def diagnose(run: Run) -> Diagnosis:
             for each in [*_state(run), *_not_finite(run), *lost, *wrong]
         ),
         tuple(warnings[name] for name in warnings if name not in holding),
-        tuple(_with_values(each, settings) for each in [*_too_small(run), *others, *_missing(run)]),
+        tuple(_with_values(each, settings) for each in [*_too_small(run), *others, *missing]),
         (*rules.figures(), *_price(run)),
     )
 
@@ -187,11 +188,6 @@ def _price(run: Run) -> Iterator[str]:
     start = full * START_RATE**charging.power
     share = figures.get("train/price", start) / full if full > 0 else 1.0
     yield from filter(None, [price_sentence(means, charging, share)])
-
-
-def _missing(run: Run) -> Iterator[str]:
-    for problem in run.problems:
-        yield f"missing: {problem}"
 
 
 def _with_values(sentence: str, settings: Mapping[str, Any]) -> str:
