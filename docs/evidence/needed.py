@@ -162,7 +162,11 @@ def collect(root: Path) -> None:
         }
     for key, run in zip(keys, runs(), strict=True):
         if key in rows:
-            rows[key]["best"] = best_known(run)
+            best = rows[key]["best"] = best_known(run)
+            for figures in (rows[key]["before"], rows[key]["after"]) if "reward" in best else ():
+                figures["distance_to_best"] = round(best["reward"] - figures["reward"], 6)
+            if "reward" in best:
+                rows[key]["evaluation"]["intervals"].pop("distance_to_best", None)
     lines = [json.dumps(rows[key]) + "\n" for key in keys if key in rows]
     ROWS.write_bytes(gzip.compress("".join(lines).encode("utf-8"), mtime=0))
     print(f"{len(lines)} of {len(keys)} runs")

@@ -184,9 +184,12 @@ class Cups(World[State, str]):
         return State(random.randrange(self.cups), parts)
 
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
-        """Return the reward of the best known protocol in time; None for teams with pages."""
+        """Return the best reward of a team of up to three with three cups, or of a single agent.
+
+        None for teams with pages, and for larger ones, of which the best is not known.
+        """
         alone = len(agents) == 1
-        if self.pages > 1 and not alone:
+        if not alone and (self.pages > 1 or len(agents) > 3 or self.cups > 3):
             return None
         parts = self.pages if alone else len(agents)
         return theory.best(parts, price, round_price, self.cups, alone, self.rounds).reward

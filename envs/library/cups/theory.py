@@ -24,9 +24,10 @@ Answers are acts, and cost no words. For m = 3 and three members the best code t
     to 1           1.61 words, 2.22 rounds    and a second one
     above 1        1.83 words, 2 rounds       all parts but the one that moves no cup
 
-and beats the reader where l / p > 11 / 6. No team of three that is always right earns more: tests
-enumerate all ways to give messages to parts. For other teams codes are what is known. A relay never
-beats the reader; it is a protocol where parts are private.
+and beats the reader where l / p > 11 / 6. No team of three earns more, whatever its messages mean,
+when they are said, and where it errs: a test searches all protocols. Other teams of this kind are
+beaten at some prices: of four members, who both wait, the second may tell more at once. A relay
+never beats the reader; it is a protocol where parts are private.
 """
 
 from __future__ import annotations

@@ -177,10 +177,11 @@ class Hops(World[State, str]):
     def best_reward(self, agents: Sequence[str], price: float, round_price: float) -> float | None:
         """Return the reward of the best known team, or of the best single agent.
 
-        None where a team has pages or too little time, or the single agent's best is not known.
+        None where a team has pages, or not as many rounds as steps: with more time, silence says
+        more. None also where the single agent's best is not known.
         """
         if len(agents) > 1:
-            if self.pages > 1 or self.rounds < self.steps:
+            if self.pages > 1 or self.rounds != self.steps:
                 return None
             return theory.best(self.steps, self.names, len(agents), price, round_price)[1]
         played = min(self.rounds, self.pages)

@@ -19,7 +19,9 @@ the probability 1 / (n - 1 - q) after q words, and rounds where the last links l
 **The guess.** The holder of the first link follows its links, answers with the likeliest name, and
 nobody says a word. It is best where words are dear.
 
-These are the best that is known, and not shown to be the best there are.
+The circle may be walked backwards as well, so what counts is the shorter way, k or n - k. These are
+the best that is known within k rounds, and not shown to be the best there are. Where a word costs
+0.5 to 0.8, speaking only where one member holds two links earns up to 0.04 more.
 
 **The single agent** reads one share a round and remembers all. What it read leaves the cycle in
 segments, whose order is uniformly random. It follows the chain to the end of its segment, and then
@@ -173,6 +175,7 @@ def best(
         price: task reward that a word costs.
         round_price: task reward that a round costs.
     """
+    steps = min(steps, names - steps)
     said, lasted = coded(steps, names, members)
     known = {"coded": 1 - price * said - round_price * lasted}
     guessed = alone(steps, names, names // members, first=True)

@@ -108,6 +108,9 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
         ({"deadline": 2}, 1 - 11 / 6 * 0.09),
         ({"team": {"member": 1}, "pages": 4}, 1.0),
         ({"team": {"member": 1}, "pages": 4, "deadline": 3}, 1 / 3),
+        ({"team": {"member": 2}}, 1 - 2 / 3 * 0.09),
+        ({"team": {"member": 4}}, None),
+        ({"cups": 4}, None),
         ({"pages": 2}, None),
     ],
 )

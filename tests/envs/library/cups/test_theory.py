@@ -1,15 +1,15 @@
-"""What protocols earn in cups, against all shufflings, all codes and the crossovers by hand."""
+"""What protocols earn in cups, against all shufflings, all protocols and the crossovers by hand."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import permutations, product
 
 import pytest
 
 from laconic.envs.library.cups import theory
-
-Move = tuple[int, ...]
 
 
 @pytest.mark.parametrize(("members", "cups"), [(2, 3), (3, 3), (4, 3), (3, 4)])
@@ -44,38 +44,64 @@ def test_one_unread_part_makes_the_place_uniform() -> None:
     assert [ends.count(cup) for cup in range(3)] == [2, 2, 2]
 
 
-def divided(moves: list[Move]) -> Iterator[list[list[Move]]]:
-    """Yield all ways to divide moves into sets."""
-    if not moves:
-        yield []
-        return
-    for sets in divided(moves[1:]):
-        yield [[moves[0]], *sets]
-        for place, each in enumerate(sets):
-            yield [*sets[:place], [moves[0], *each], *sets[place + 1 :]]
+def divided(parts: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
+    """Yield all ways to divide parts into sets, the largest set first."""
+    ways: list[list[tuple[int, ...]]] = [[]]
+    for part in parts:
+        ways = [
+            way
+            for sets in ways
+            for way in (
+                [*sets, (part,)],
+                *([*sets[:i], (*each, part), *sets[i + 1 :]] for i, each in enumerate(sets)),
+            )
+        ]
+    for way in ways:
+        yield sorted(way, key=len, reverse=True)
 
 
-def cheapest(ratio: float) -> float:
-    """Return the least words + ratio * rounds of a member in the middle, over all messages.
+def best_of_all(price: float, round_price: float, deadline: int) -> float:
+    """Return what the best of all teams of three earns, which may err.
 
-    Each set of parts has one message of the first round: silence, three words, and then two words
-    each. Where a set brings the cup of the ball to several ones, the member has a turn: silence for
-    the likeliest, a word for another.
+    What all have heard leaves a set of places that the first member may have meant, and one of
+    parts of the second. In each round each of the two divides its set by a message: silence, three
+    single words, and six of two words. The last member answers when that pays: a part of its own
+    turns places around, so it is right as often as it knows the place before it.
     """
-    costs = []
-    for sets in divided(list(permutations(range(3)))):
-        cost = 0.0
-        ordered = sorted(sets, key=len, reverse=True)
-        for words, parts in zip((0, 1, 1, 1, 2, 2), ordered, strict=False):
-            cost += words * len(parts)
-            for cup in range(3):
-                ends = [move[cup] for move in parts]
-                if len(set(ends)) > 1:
-                    most = max(map(ends.count, ends))
-                    cost += (ratio * len(parts) + len(parts) - most) / 3
-        costs.append(cost / 6)
-    assert len(costs) == 203
-    return min(costs)
+    parts = [*permutations(range(3))]
+    lengths = (0, 1, 1, 1, *[2] * 6)
+
+    def told(known: tuple[int, ...]) -> list[tuple[list[tuple[int, ...]], int]]:
+        return [
+            (sets, sum(lengths[i] * len(each) for i, each in enumerate(sets)))
+            for sets in divided(known)
+        ]
+
+    @cache
+    def rest(cups: tuple[int, ...], moves: tuple[int, ...], left: int) -> float:
+        size = len(cups) * len(moves)
+        ends = Counter(parts[move][cup] for cup in cups for move in moves)
+        best = max(ends.values()) - round_price * size
+        if left == 1 or len(ends) == 1:
+            return best
+        for first, said in told(cups):
+            for second, more in told(moves):
+                cost = price * (said * len(moves) + more * len(cups)) + round_price * size
+                if len(first) == len(second) == 1 or size - cost - round_price * size <= best:
+                    continue
+                after = sum(rest(a, b, left - 1) for a in first for b in second)
+                best = max(best, after - cost)
+        return best
+
+    return rest((0, 1, 2), tuple(range(6)), deadline) / 18
+
+
+@pytest.mark.parametrize("deadline", [2, 3, 4])
+@pytest.mark.parametrize("price", [0.01, 0.06, 0.09, 0.3])
+def test_no_team_of_three_earns_more(price: float, deadline: int) -> None:
+    for ratio in (0.0, 0.2, 1 / 3, 0.5, 0.9, 1.1, 1.5, 2.0, 3.0):
+        known = theory.best(3, price, ratio * price, deadline=deadline)
+        assert best_of_all(price, ratio * price, deadline) == pytest.approx(known.reward)
 
 
 @pytest.mark.parametrize(
@@ -83,18 +109,11 @@ def cheapest(ratio: float) -> float:
     # Of three members: 2 / 3 of the first one, and 2 / 3, 13 / 18, 17 / 18 or 7 / 6 of the second.
     [(0.2, 4 / 3, 8 / 3), (0.5, 25 / 18, 5 / 2), (0.9, 29 / 18, 20 / 9), (3.0, 11 / 6, 2.0)],
 )
-def test_no_messages_of_a_member_in_the_middle_cost_less_than_the_code(
-    ratio: float, words: float, rounds: float
-) -> None:
-    price = 0.01
-    found = theory.best(3, price, ratio * price)
-    assert found == (
-        "coded",
-        pytest.approx(found.reward),
-        pytest.approx(words),
-        pytest.approx(rounds),
-    )
-    assert found.reward == pytest.approx(1 - price * (2 / 3 + 2 * ratio + cheapest(ratio)))
+def test_the_code_follows_the_price_of_a_round(ratio: float, words: float, rounds: float) -> None:
+    found = theory.best(3, 0.01, ratio * 0.01)
+    assert found.protocol == "coded"
+    assert (found.words, found.rounds) == pytest.approx((words, rounds))
+    assert found.reward == pytest.approx(1 - 0.01 * words - 0.01 * ratio * rounds)
 
 
 @pytest.mark.parametrize(("cups", "count"), [(3, 6), (4, 24)])

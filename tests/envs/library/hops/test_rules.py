@@ -110,7 +110,11 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, match: str) -> No
         # Where the deadline allows for all pages, one agent wins.
         ({"team": {"member": 1}, "pages": 4, "steps": 4}, 1.0),
         ({"team": {"member": 1}, "pages": 4, "reward": {"round_price": 0.1}}, None),
+        # The last name is the one before the first: its holder knows it.
+        ({"steps": 11}, 1.0),
+        ({"steps": 10}, 1 - 0.06 * 0.743802),
         ({"deadline": 2}, None),
+        ({"deadline": 4}, None),
         ({"pages": 3}, None),
     ],
 )
