@@ -108,7 +108,7 @@ def _figures(evaluation: Evaluation) -> str:
     """Return the accuracy (or the score), the tokens and the reward of an evaluation."""
     goal = "accuracy" if "accuracy" in evaluation.intervals else "score"
     figures = evaluation.intervals
-    tokens, reward = figures["tokens_said"].mean, figures["reward"].mean
+    tokens, reward = figures["tokens_spent"].mean, figures["reward"].mean
     return f"{level(goal, figures[goal])}, {tokens:.1f} tokens, reward {reward:.3f}"
 
 

@@ -124,7 +124,7 @@ def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], lis
                 continue
             scores.append(played.scale.normalized(figures["reward"]))
             cells.append(_alone("score", scores[-1]))
-            cells += [_alone(key, figures[key]) for key in ("accuracy", "tokens_said")]
+            cells += [_alone(key, figures[key]) for key in ("accuracy", "tokens_spent")]
         every = len(scores) == len(results.played)
         score = _alone("score", statistics.iqm(np.array([scores]))) if every else NOTHING
         rows.append((f"({'start' if baseline == 'team' else baseline})", "", score, *cells))
@@ -136,7 +136,7 @@ def _figures(results: Results, method: str, name: str) -> list[str]:
     runs = results.runs[method][name]
     scores = [results.values(method, name, sorted(runs))]
     cells = [level("score", statistics.interval(lambda run: float(run.mean()), scores))]
-    for key in ("accuracy", "tokens_said"):
+    for key in ("accuracy", "tokens_spent"):
         outcomes = [
             Outcomes(tuple(steps[-1][key]), (1.0,) * results.played[name].count)
             for steps in runs.values()

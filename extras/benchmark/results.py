@@ -40,7 +40,7 @@ FORMAT = 1
 SCRIPTS = ("silent", "random", "telegraph", "oracle")
 BASELINES = (*SCRIPTS, "single", "team")
 """Entries of `laconic compare` that are played once per environment; `team` is the start."""
-FIGURES = {"reward": (-1e9, 1e9), "accuracy": (0.0, 1.0), "tokens_said": (0.0, 1e9)}
+FIGURES = {"reward": (-1e9, 1e9), "accuracy": (0.0, 1.0), "tokens_spent": (0.0, 1e9)}
 """Metrics of an evaluation -> smallest and largest value of a task."""
 _MAX_BYTES = 64 * 2**20
 _MAX_RUNS, _MAX_METHODS = 10_000, 100

@@ -11,7 +11,7 @@ from laconic.extras.benchmark.sets import Part, Set
 
 def _steps(*rewards):
     return [
-        {"reward": list(each), "accuracy": [1.0] * len(each), "tokens_said": [5.0] * len(each)}
+        {"reward": list(each), "accuracy": [1.0] * len(each), "tokens_spent": [5.0] * len(each)}
         for each in rewards
     ]
 
@@ -20,7 +20,7 @@ def _steps(*rewards):
 def results():
     settings = {"train.steps": 4, "env.reward.price": 0.12}
     parts = {name: Part("00", settings, 1.0) for name in ("signal", "jury")}
-    figures = {"reward": 0.0, "accuracy": 0.0, "tokens_said": 0.0}
+    figures = {"reward": 0.0, "accuracy": 0.0, "tokens_spent": 0.0}
     baselines = {"silent": figures, "oracle": {**figures, "reward": 0.8, "accuracy": 1.0}}
     played = {
         name: Played("ab", "cd", Scale(0.0, 0.8, "oracle"), count, baselines)

@@ -68,7 +68,7 @@ def test_their_own_scores_are_not_believed(results, shared, tmp_path):
 
 
 def _steps(count):
-    figures = {"reward": [0.5], "accuracy": [1.0], "tokens_said": [1.0]}
+    figures = {"reward": [0.5], "accuracy": [1.0], "tokens_spent": [1.0]}
     return {"step_count": count, **figures}
 
 
@@ -112,8 +112,8 @@ REFUSED = {
     "text": ((*RUN, "step_1", "accuracy"), ["1", 1.0], "from 0 to 1"),
     "true": ((*RUN, "step_1", "accuracy"), [True, 1.0], "from 0 to 1"),
     "too accurate": ((*RUN, "step_1", "accuracy"), [1.5, 1.0], "from 0 to 1"),
-    "too few tasks": ((*RUN, "step_1", "tokens_said"), [1.0], "tokens_said of signal"),
-    "a number for a list": ((*RUN, "step_1", "tokens_said"), 1.0, "tokens_said of signal"),
+    "too few tasks": ((*RUN, "step_1", "tokens_spent"), [1.0], "tokens_spent of signal"),
+    "a number for a list": ((*RUN, "step_1", "tokens_spent"), 1.0, "tokens_spent of signal"),
     "evaluations without end": (("set", "evaluations"), float("inf"), "OverflowError"),
     "minutes without end": (
         ("set", "environments", "jury", "minutes"),
