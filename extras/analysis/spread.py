@@ -239,36 +239,85 @@ def _infection_rate(adopted: Matrix, exposed: Matrix) -> Matrix:
     return np.where(exposed.sum(axis=1) > 0, beta, np.nan)
 
 
-def links(hearing: Sequence[Mapping[str, Iterable[str]]], agents: Sequence[str]) -> Matrix:
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The matrix A as a list of its entries: as many as there are links, and not agents squared."""
+
+    readers: NDArray[np.int64]
+    """Place of the agent that hears, (links,)."""
+    speakers: NDArray[np.int64]
+    """Place of the agent that is heard, (links,)."""
+    weights: Matrix
+    """Share of the rounds in which it is, (links,)."""
+    agents: int
+    """Number of agents."""
+
+    @property
+    def radius(self) -> float:
+        """Spectral radius of A.
+
+        Large teams take the power method on A + I, whose radius is one more and which cannot
+        alternate. Where it does not settle, it is as good as `_MULTIPLICATIONS` make it.
+        """
+        if self.agents <= _DENSE:
+            matrix = np.zeros((self.agents, self.agents))
+            matrix[self.readers, self.speakers] = self.weights
+            return float(np.abs(np.linalg.eigvals(matrix)).max())
+        readers, speakers, weights = self.readers, self.speakers, self.weights
+        # An agent that hears nobody, or that nobody hears, is on no cycle.
+        while len(weights):
+            hears, is_heard = np.zeros((2, self.agents), bool)
+            hears[readers], is_heard[speakers] = True, True
+            between = (hears & is_heard)[readers] & (hears & is_heard)[speakers]
+            if between.all():
+                break
+            readers, speakers, weights = readers[between], speakers[between], weights[between]
+        if not len(weights):
+            return 0.0
+        vector = np.ones(self.agents)
+        for _ in range(_MULTIPLICATIONS):
+            heard = np.bincount(readers, weights * vector[speakers], self.agents)
+            growths = 1 + heard[readers] / vector[readers]
+            vector += heard
+            vector /= vector.max()
+            # The largest eigenvalue lies between the two (Collatz and Wielandt).
+            if growths.max() - growths.min() < _CLOSE:
+                break
+        return float(growths.max() - 1)
+
+
+_DENSE, _MULTIPLICATIONS, _CLOSE = 500, 2_000, 1e-9
+
+
+def links(hearing: Sequence[Mapping[str, Iterable[str]]], agents: Sequence[str]) -> Links:
     """Return the matrix A, a_ij = 1 where agent i hears agent j, as a mean over rounds.
 
     Args:
         hearing: agents that each agent hears, by round of the topology's cycle.
         agents: agents in their order.
     """
-    rounds = [[[other in hears[a] for other in agents] for a in agents] for hears in hearing]
-    mean: Matrix = np.array(rounds, dtype=np.float64).mean(axis=0)
-    return mean
+    places = {agent: place for place, agent in enumerate(agents)}
+    counts = Counter(
+        (places[reader], places[speaker])
+        for hears in hearing
+        for reader in agents
+        for speaker in {*hears[reader]}
+    )
+    pairs = np.array([*counts], np.int64).reshape(-1, 2)
+    weights = np.array([*counts.values()], np.float64) / len(hearing)
+    return Links(pairs[:, 0], pairs[:, 1], weights, len(agents))
 
 
-def growth(beta: Matrix, delta: Matrix, matrix: Matrix) -> Matrix:
+def growth(beta: Matrix, delta: Matrix, heard: Links) -> Matrix:
     """Return β ρ(A) - δ, (samples,); an error that few agents have grows if it is positive."""
-    radius = float(np.abs(np.linalg.eigvals(matrix)).max())
-    return beta * radius - delta
-
-
-def advance(states: Matrix, beta: float, delta: float, matrix: Matrix) -> Matrix:
-    """Return the probabilities s_i(t+1) that follow from s_i(t), (agents,)."""
-    stays = (1 - delta) * states
-    caught: Matrix = 1 - np.prod(1 - beta * matrix * states[None, :], axis=1)
-    return stays + (1 - states) * caught
+    return beta * heard.radius - delta
 
 
 def figures(
     episodes: Sequence[Episode],
     lines: Sequence[Genealogy],
     falsehoods: Sequence[Falsehood | None],
-    matrix: Matrix,
+    heard: Links,
 ) -> dict[str, Interval]:
     """Return the figures of some episodes (`GLOSSARY`) with their 95 % intervals.
 
@@ -278,7 +327,7 @@ def figures(
         episodes: played episodes, at least one.
         lines: genealogy of each.
         falsehoods: falsehood of each; None if there was none.
-        matrix: who hears whom (`links`).
+        heard: who hears whom (`links`).
     """
     count = len(episodes)
     infected = [
@@ -303,7 +352,7 @@ def figures(
     for name, samples in {
         "fault_beta": beta,
         "fault_delta": delta,
-        "fault_growth": growth(beta, delta, matrix),
+        "fault_growth": growth(beta, delta, heard),
     }.items():
         if np.isfinite(samples[0]):
             result[name] = _interval(float(samples[0]), samples[1:], count)
@@ -398,8 +447,8 @@ class Spread:
         if pairs:
             struck, falsehoods = map(list, zip(*pairs, strict=True))
             lines = follow(env, struck, falsehoods)
-            matrix = links(env.hearing, env.possible_agents)
-            result |= figures(struck, lines, falsehoods, matrix)
+            heard = links(env.hearing, env.possible_agents)
+            result |= figures(struck, lines, falsehoods, heard)
         coverage = [line.final for line in lines]
         repeaters = [line.first_repeater for line in lines]
         evaluation.processes.main(

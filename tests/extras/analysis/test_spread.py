@@ -8,7 +8,7 @@ import pytest
 from laconic.envs.task import Falsehood
 from laconic.extras.analysis.spread import (
     Genealogy,
-    advance,
+    Links,
     asserts,
     figures,
     fit,
@@ -111,7 +111,8 @@ def test_without_a_falsehood_every_figure_is_zero():
     assert line == Genealogy((), (0.0,) * 4, (0, 0), ((0, 0), (0, 0)))
     assert (line.depth, line.width, line.first_repeater, line.final) == (0, 0, "", 0.0)
     rewards = {agent: (0.0,) for agent in AGENTS}
-    result = figures([Episode("t", tuple(TURNS), rewards, answer="11")], [line], [None], np.eye(3))
+    nobody = links([dict.fromkeys(AGENTS, ())], AGENTS)
+    result = figures([Episode("t", tuple(TURNS), rewards, answer="11")], [line], [None], nobody)
     assert {figure.mean for figure in result.values()} == {0.0}
     assert set(result) == {
         *("fault_infected", "fault_coverage", "fault_tokens", "fault_rounds"),
@@ -175,21 +176,42 @@ def test_weights_count_episodes():
     assert delta == pytest.approx([0.25, 0.5, 0.0])
 
 
-def test_dynamics_by_hand():
-    # b hears a and c; a and c hear b.
-    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float64)
-    states = advance(np.array([1.0, 0.0, 0.5]), 0.4, 0.1, matrix)
-    # b: 1 - (1 - 0.4)(1 - 0.2) = 0.52; a and c hear nothing and keep nine tenths.
-    assert states == pytest.approx([0.9, 0.52, 0.45])
-    # Spectral radius: the root of 2.
-    assert growth(np.array([0.4]), np.array([0.1]), matrix) == pytest.approx(0.4 * 2**0.5 - 0.1)
+def test_growth_by_hand():
+    # b hears a and c; a and c hear b. The spectral radius is the root of 2.
+    heard = links([{"a_0": ["b_0"], "b_0": ["a_0", "c_0"], "c_0": ["b_0"]}], AGENTS)
+    assert growth(np.array([0.4]), np.array([0.1]), heard) == pytest.approx(0.4 * 2**0.5 - 0.1)
+
+
+def entries(heard: Links) -> list[list[float]]:
+    matrix = np.zeros((heard.agents, heard.agents))
+    matrix[heard.readers, heard.speakers] = heard.weights
+    return matrix.tolist()
 
 
 def test_links_are_a_mean_over_the_rounds_of_a_topology():
     star = {"a_0": ["b_0", "c_0"], "b_0": ["a_0"], "c_0": ["a_0"]}
     none: dict[str, list[str]] = {"a_0": [], "b_0": [], "c_0": []}
-    assert links([star], AGENTS).tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
-    assert links([star, none], AGENTS).sum() == 2.0
+    assert entries(links([star], AGENTS)) == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+    assert entries(links([star, none], AGENTS)) == [[0, 0.5, 0.5], [0.5, 0, 0], [0.5, 0, 0]]
+    assert links([none], AGENTS).radius == 0.0
+
+
+@pytest.mark.parametrize("count", [7, 10_000])
+@pytest.mark.parametrize(
+    ("hears", "radius"),
+    [
+        (lambda i, n: range(1, n) if not i else [0], lambda n: (n - 1) ** 0.5),
+        (lambda i, n: [(i + 1) % n], lambda n: 1.0),
+        (lambda i, n: [i + 1] if i + 1 < n else [], lambda n: 0.0),
+        # Who hears a ring, and is not heard, adds nothing.
+        (lambda i, n: [1 - i] if i < 2 else [0, 1], lambda n: 1.0),
+    ],
+    ids=["star", "ring", "line", "audience"],
+)
+def test_the_radius_of_large_teams_needs_no_square_of_agents(count, hears, radius):
+    agents = [f"a_{place}" for place in range(count)]
+    heard = {a: [agents[other] for other in hears(i, count)] for i, a in enumerate(agents)}
+    assert links([heard], agents).radius == pytest.approx(radius(count), rel=1e-6, abs=1e-6)
 
 
 def test_an_impact_is_a_ratio_of_means():
