@@ -23,6 +23,8 @@ from laconic.learners.metrics import Column, FeatureMetrics
 
 NAME = "gate"
 """Name of the data in `Turn.extra`, and of the entry point of `METRICS`."""
+_MOST_TOKENS = 2**53
+"""Whole numbers from here on are not exact as floating-point ones."""
 INFORMED = "informed"
 """Name of the scripted gate."""
 
@@ -90,8 +92,28 @@ class GateCall:
 
 
 def gate_call(record: Reply | Turn) -> GateCall | None:
-    """Return what a gate decided in a turn; None if the agent has none."""
-    return GateCall(**record.extra[NAME]) if NAME in record.extra else None
+    """Return what a gate decided in a turn; None if the agent has none.
+
+    Raises:
+        SettingError: a journal of a stranger, or a damaged one, says something else.
+    """
+    found: Any = record.extra.get(NAME)
+    if found is None:
+        return None
+    numbers = ("gate_tokens", "tokens")
+
+    def fits(name: str, value: Any) -> bool:
+        if name == "speaks":
+            return isinstance(value, bool)
+        return name in numbers and type(value) is int and 0 <= value < _MOST_TOKENS
+
+    if not isinstance(found, dict) or not all(map(fits, found.keys(), found.values())):
+        raise SettingError(
+            f"a turn with the decision of a gate: expected {NAME} with speaks (true or false) and"
+            f" gate_tokens and tokens (whole numbers); got {str(found)[:100]}. The journal is"
+            " damaged, or not one of this program"
+        )
+    return GateCall(found.get("speaks", False), *(found.get(name, 0) for name in numbers))
 
 
 def columns(episodes: Sequence[Episode]) -> list[Column]:

@@ -154,8 +154,9 @@ class StepTimer:
         """
         if len(self._timed) > 1:
             raise SettingError(
-                "measure-speed takes one policy for the whole team; got several. Set"
-                " agent.sharing=shared, or a learner that does not ask for separate policies"
+                "measure-speed takes one policy for the whole team; got several, or several"
+                " adapters. Set agent.sharing=shared, or a learner that does not ask for separate"
+                " policies"
             )
         groups, sample = self.step(repetition)
         return replace(sample, bare=self._bare(groups, repetition))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.extras.methods.gate import METRICS, Gate, GateCall
+from laconic.extras.methods.gate import METRICS, Gate, GateCall, gate_call
 from laconic.extras.methods.gated import GatedPolicy, GatePolicy, ModelGate, ScriptedGate
 from laconic.extras.methods.gated_team import GatedSmolLM2Team, GatedTeam, GatedTinyTeam
 from laconic.learners.agents.hf import HFTeam
@@ -164,3 +164,18 @@ def test_a_run_of_a_learning_gate_is_evaluated_with_its_speaker_and_resumes(run,
     # The weights are those of the trained gate: its last evaluation was on the same tasks.
     last = rows(tmp_path / "gate" / "metrics.jsonl")[-1]
     assert row["eval/gated_tokens"] == last["eval/gated_tokens"]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [5, [], {"bad": 1}, {"speaks": [1]}, {"speaks": 1}, {"tokens": 10**400}, {"tokens": -1}]
+    + [{"speaks": True, "gate_tokens": float("nan")}],
+)
+def test_a_damaged_decision_is_refused_in_words(found) -> None:
+    turn = Turn("helper_0", 0, "", extra={"gate": found})
+    with pytest.raises(SettingError, match="expected gate with speaks"):
+        gate_call(turn)
+
+
+def test_no_decision_is_none() -> None:
+    assert gate_call(Turn("helper_0", 0, "", extra={"gate": None})) is None
