@@ -164,8 +164,9 @@ release-check: .venv/installed  ## build the wheel, check it, install it elsewhe
 
 include docs/evidence/evidence.mk
 
-cards: .venv/installed  ## play scripts and starts of the environments of mini; write docs/cards.md
-	$(BIN)/laconic card signal gsm8k jury folder=outputs/card page=docs/cards.md
+CARDS := signal gsm8k math strategyqa sports checkmate tldr arxiv matrix jury hops cups
+cards: .venv/installed  ## play scripts, starts and attacks of the environments; write docs/cards.md (half an hour)
+	$(BIN)/laconic card $(CARDS) folder=outputs/card page=docs/cards.md
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
