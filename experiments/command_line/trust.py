@@ -53,8 +53,9 @@ _ENTRY = re.compile(r"entries\.[\w+-]+\.(?=(?:agent|env)\.)")
 _TEAM = "laconic.learners.agents.hf.HFTeam"
 """Class by which the settings of an agent without a class are judged."""
 _KEY = re.compile(r"[\w+-]+(\.[\w+-]+)*")
-_MEMBER = re.compile(r"agent(\.[^\W_]\w*)+")
-"""Place of an agent within another, whose class judges what it gets."""
+_MEMBER = re.compile(r"members\.\w+")
+"""Place of a member in a team; its name is the user's."""
+_PLACE = re.compile(r"agent@(?:agent\.)?(\w+(?:\.\w+)*)")
 _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 
 
@@ -68,6 +69,16 @@ def known_targets() -> frozenset[str]:
         for path in (folder / group).rglob("*.yaml")
     )
     return frozenset(name for path in files for name in _TARGET.findall(path.read_text("utf-8")))
+
+
+@functools.cache
+def agent_places() -> frozenset[str]:
+    """Return where this package's options of `agent` put a further agent, or say that one fits.
+
+    Their files say so, and not this module, because such options belong to extras as well.
+    """
+    files = (path for folder in _own_folders() for path in (folder / "agent").glob("*.yaml"))
+    return frozenset(name for path in files for name in _PLACE.findall(path.read_text("utf-8")))
 
 
 def is_taken(key: str, value: Any, cfg: Mapping[str, Any], record: str | None = None) -> bool:
@@ -251,8 +262,11 @@ def _is_group(override: Override) -> bool:
 def _is_choice_taken(override: Override, value: Any) -> bool:
     """Return whether all chosen options of a group are of this package and call no server."""
     group, package = override.key_or_group, override.package
-    if package is not None and not (group == "agent" and _MEMBER.fullmatch(package)):
-        return False
+    if package is not None:
+        place = package.removeprefix("agent.")
+        known = bool(_MEMBER.fullmatch(place)) or place in agent_places()
+        if group != "agent" or place == package or not known:
+            return False
     files = (path for folder in _own_folders() for path in (folder / group).glob("*.yaml"))
     own = {path.stem for path in files} - {*CALLING.get(group, ())}
     options = value if isinstance(value, list) else [value]

@@ -107,13 +107,14 @@ def gate_call(record: Reply | Turn) -> GateCall | None:
             return isinstance(value, bool)
         return name in numbers and type(value) is int and 0 <= value < _MOST_TOKENS
 
-    if not isinstance(found, dict) or not all(map(fits, found.keys(), found.values())):
+    whole = isinstance(found, dict) and "speaks" in found
+    if not whole or not all(map(fits, found.keys(), found.values())):
         raise SettingError(
             f"a turn with the decision of a gate: expected {NAME} with speaks (true or false) and"
             f" gate_tokens and tokens (whole numbers); got {str(found)[:100]}. The journal is"
             " damaged, or not one of this program"
         )
-    return GateCall(found.get("speaks", False), *(found.get(name, 0) for name in numbers))
+    return GateCall(**found)
 
 
 def columns(episodes: Sequence[Episode]) -> list[Column]:

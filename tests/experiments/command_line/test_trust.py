@@ -164,6 +164,7 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
         ),
         *("learner/price=../x", "+hydra/launcher=joblib", "entry=[../x]", "env=sub/../gsm8k"),
         *("env@hydra.sweeper=gsm8k", "env@_global_=gsm8k", "agent@env=hf", "agent@agent._args_=hf"),
+        *("agent@agent.a.b=hf", "agent@agent.sampling=tiny", "agent@speaker=hf"),
         # Classes and code.
         *("env._target_=os.system", "+env.x._target_=os.system", "env={_target_: os.system}"),
         *("env.team={_target_: os.system}", "train.layouts=[{_target_: os.system}]"),

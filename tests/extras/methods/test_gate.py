@@ -168,7 +168,17 @@ def test_a_run_of_a_learning_gate_is_evaluated_with_its_speaker_and_resumes(run,
 
 @pytest.mark.parametrize(
     "found",
-    [5, [], {"bad": 1}, {"speaks": [1]}, {"speaks": 1}, {"tokens": 10**400}, {"tokens": -1}]
+    [
+        5,
+        [],
+        {},
+        {"tokens": 1},
+        {"bad": 1},
+        {"speaks": [1]},
+        {"speaks": 1},
+        {"tokens": 10**400},
+        {"tokens": -1},
+    ]
     + [{"speaks": True, "gate_tokens": float("nan")}],
 )
 def test_a_damaged_decision_is_refused_in_words(found) -> None:
