@@ -8,7 +8,7 @@ from laconic.experiments.command_line.programs import Program
 
 BENCHMARK = Program(
     "train learners on a named set of environments, and report them beside others' results",
-    "laconic.extras.benchmark.run",
+    "laconic.extras.benchmark.command",
 )
 """Registered as `benchmark`."""
 CARD = Program(

@@ -18,12 +18,15 @@ from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.recipes import shipped
+from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_yaml
 
 FOLDER = Path(__file__).with_name("sets")
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 """Names of sets and methods: they become folders, keys of marl-eval (in lower case) and pages."""
 _FIXED = ("env.", "train.", "evaluation.")
+METHOD = ("learner", "optimizer")
+"""Config groups that make a method, which a set leaves free."""
 _STEPS = "train.steps"
 
 
@@ -70,6 +73,11 @@ class Set:
         """Return the updates after which a run is evaluated; the first is 0."""
         every = self.environments[environment].steps // self.evaluations
         return [every * number for number in range(self.evaluations + 1)]
+
+    def overrides(self, environment: str, *groups: str) -> list[str]:
+        """Return what is fixed in an environment as overrides, of all groups or of some."""
+        pairs = self.environments[environment].settings.items()
+        return [f"{key}={quoted(x)}" for key, x in pairs if not groups or key.startswith(groups)]
 
     def budget(self) -> dict[str, Any]:
         """Return what results have to agree on, as JSON: not the seeds, nor the time."""

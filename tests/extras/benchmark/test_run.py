@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
 
 from laconic.envs.errors import SettingError
+from laconic.extras.benchmark.command import check_methods, main, methods
 from laconic.extras.benchmark.results import BASELINES, FILE, unplayed
-from laconic.extras.benchmark.run import check_settings, main, methods, write_plan
+from laconic.extras.benchmark.run import write_plan
 from laconic.extras.benchmark.sets import FOLDER, check_starts, load, read
 
 SETTINGS = {
@@ -46,12 +49,19 @@ def test_a_failed_run_ends_no_set_and_a_finished_one_is_not_made_again(small, tm
         main(command)
     assert ended.value.code == 1
     printed = capsys.readouterr().out
-    assert "1 of 2 runs finished" in printed
+    assert "1 of 2 runs finished" in printed and "1 method in" in printed
+    assert "signal: not all runs ended: the run folder cannot be used: Not a dir" in printed
+    assert f"; see {folder / 'runs' / 'signal.log'}" in printed
     assert "not finished: gspo, env=signal, seed 0" in (folder / "table.md").read_text()
     finished = folder / "runs" / "jury" / "gspo" / "seed-0" / "metrics.jsonl"
     before = finished.stat().st_mtime_ns
     broken.unlink()
+    # Another method that failed in the folder fails no later command.
+    other = folder / "runs" / "signal" / "other" / "seed-0"
+    other.mkdir(parents=True)
+    (other / "error.txt").write_text("gone")
     main(command)
+    assert "not all runs" not in capsys.readouterr().out
     assert finished.stat().st_mtime_ns == before
     written = json.loads((folder / FILE).read_text())["results"]["small_v1"]
     assert set(written["signal"]["gspo"]["seed_0"]) == {"step_0", "step_1", "absolute_metrics"}
@@ -61,6 +71,55 @@ def test_a_failed_run_ends_no_set_and_a_finished_one_is_not_made_again(small, tm
     with pytest.raises(SystemExit) as refused:
         main([*command, "name=gspo", "optimizer.lr=1e-3"])
     assert refused.value.code == 2 and "type another name" in capsys.readouterr().err
+
+
+LOSS = "learner.objective._target_=their_losses"
+
+
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["learner=misspelled"], "config key 'learner.objective.epsilon_hihg'. Did you mean"),
+        (
+            ["name=a", f"{LOSS}.Los"],
+            "Did you mean 'their_losses.Loss'? (config key 'learner.objective')",
+        ),
+        (["name=a", f"{LOSS}.Needs"], "missing 1 required positional argument: 'cap'"),
+        (["name=a", f"{LOSS}.Loss"], "their_losses.Loss failed: KeyError: 'gone'"),
+        (["name=a", "learner._target_=their_losses.Needs"], "their_losses.Needs"),
+        (["name=a", "learner.epsilon=1"], "is added with '+learner.epsilon=...'"),
+        (["learner=grpo,rlccf"], "learner=rlccf env=jury: learner.collective pays"),
+        (["learner=misspeled"], "Did you mean 'misspelled'?"),
+    ],
+)
+def test_a_method_is_refused_as_train_refuses_it_before_baselines_are_played(
+    words, reason, small, tmp_path, capsys, monkeypatch
+):
+    conf = tmp_path / "my_conf" / "learner"
+    conf.mkdir(parents=True)
+    yaml_text = "defaults: [grpo, _self_]\nobjective: {epsilon_hihg: 0.4}\n"
+    (conf / "misspelled.yaml").write_text(yaml_text)
+    (tmp_path / "their_losses.py").write_text(
+        "class Loss:\n    def __call__(self, inputs):\n        raise KeyError('gone')\n"
+        "class Needs:\n    def __init__(self, cap):\n        pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "results"
+    with pytest.raises(SystemExit) as refused:
+        main([f"benchmark={small}", f"folder={folder}", "--config-dir", str(conf.parent), *words])
+    assert refused.value.code == 2 and reason in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_a_misspelled_learner_is_refused_without_torch_and_told_of_config_dir(small):
+    code = (
+        "import sys; from laconic.extras.benchmark.command import main\n"
+        "try: main(sys.argv[1:])\nfinally: print('torch' in sys.modules)"
+    )
+    words = [sys.executable, "-c", code, f"benchmark={small}", "learner=wide"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and ended.stdout == "False\n"
+    assert "needs --config-dir <folder>" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -106,7 +165,7 @@ def test_a_yaml_that_changed_is_another_method(small, tmp_path):
 
     def composed(epsilon):
         wide.write_text(f"defaults: [grpo, _self_]\nobjective: {{epsilon_high: {epsilon}}}\n")
-        return dict(zip(["wide"], check_settings(found, ["wide"], [], words), strict=True))
+        return dict(zip(["wide"], check_methods(found, ["wide"], [], words), strict=True))
 
     folder.mkdir()
     first = write_plan(folder, found, composed(0.4), words, [0])
@@ -116,7 +175,7 @@ def test_a_yaml_that_changed_is_another_method(small, tmp_path):
     with pytest.raises(SettingError, match="type another name"):
         write_plan(folder, found, composed(0.5), words, [0])
     # The same name for another learner.
-    [grpo] = check_settings(found, ["grpo"], [], [])
+    [grpo] = check_methods(found, ["grpo"], [], [])
     with pytest.raises(SettingError, match="type another name"):
         write_plan(folder, found, {"wide": grpo}, [], [0])
 
