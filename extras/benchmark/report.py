@@ -2,13 +2,15 @@
 
     laconic benchmark report <folder> [<folder or json of others> ...]
 
-Results of others join if set, version, budget, tasks and game agree; else the reason is printed.
+Results of others join if set, version, budget, tasks and game agree; else the reason is printed,
+and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import base64
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -43,11 +45,15 @@ ARGUMENTS = {
     "folder": Argument("folder of the benchmark, then results of others", placed=True, needed=True,
                        many=True),
 }  # fmt: skip
-_CAPTION = (
-    "Left to right: interquartile mean of the normalized scores; share of runs above a score;"
-    " probability that a run is better than one of the first method; interquartile mean by the part"
-    " of the budget. 95 % bootstrap intervals over seeds and tasks, stratified by environment."
+_INTERVALS = "95 % intervals over tasks, and over seeds where there are several"
+_LEGEND = (
+    "IQM: mean of the middle half of all scores, one for each seed and environment; of fewer than"
+    " four, the mean of all. A baseline counts as often as the most seeds",
+    f"in brackets: {_INTERVALS}; none where nothing varies",
+    f"(single): one agent; (start): the team before training; {NOTHING}: not finished, or unfit"
+    " for the environment",
 )
+"""What a reader of the table has to know."""
 _LEVELS = np.linspace(-1, 1.2, 89)
 
 
@@ -56,13 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = read_arguments("benchmark report", __doc__, arguments, ARGUMENTS)
     first, *others = map(Path, options.folder)
     try:
-        write(first, others, Console())
+        refused = write(first, others, Console())
     except (OSError, SettingError) as error:
         refuse(error)
+    if refused:
+        sys.exit(1)
 
 
-def write(folder: Path, others: Sequence[Path], console: Console | None) -> Results:
+def write(folder: Path, others: Sequence[Path], console: Console | None) -> list[str]:
     """Write all files of a report, and print the table.
+
+    Returns:
+        Why results of others were left out.
 
     Raises:
         SettingError: the folder holds no benchmark.
@@ -74,11 +85,11 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
         try:
             results = files.join(results, path)
         except SettingError as error:
-            refused.append(str(error))
-            echo_error(f"left out: {error}")
+            refused.append(f"{path} does not join the table: {error}")
+            echo_error(f"left out: {refused[-1]}")
     # What is shared is one's own alone.
     files.write(own, folder)
-    whole = {name: scores for name in results.runs if (scores := results.scores(name))}
+    whole = finished(results)
     heads, rows = table(results, whole)
     picture = draw(results, whole)
     write_atomically(folder / TABLE, markdown(results, heads, rows, refused))
@@ -96,7 +107,14 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> Resu
             # Reasons come from run folders, which may be of others.
             console.print(printable(line), markup=False, highlight=False)
         echo(f"report: {folder / PAGE}, {TABLE}, {files.LAYOUT} and {files.FILE}")
-    return results
+    return refused
+
+
+def finished(results: Results) -> dict[str, Method]:
+    """Return the scores of methods that are finished in all environments, the best first."""
+    scores = {name: each for name in results.runs if (each := results.scores(name))}
+    order = sorted(scores, key=lambda name: -statistics.iqm(statistics.run_scores(scores[name])))
+    return {name: scores[name] for name in order}
 
 
 def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -105,10 +123,10 @@ def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], lis
     for name in results.played:
         heads += [f"{name}: normalized", f"{name}: accuracy", f"{name}: tokens"]
     overall = {name: statistics.interval(statistics.iqm, method) for name, method in whole.items()}
+    most_seeds = max((len(method[0]) for method in whole.values()), default=1)
     rows = []
-    for method, by_environment in sorted(
-        results.runs.items(), key=lambda item: -overall[item[0]].mean if item[0] in overall else 9.0
-    ):
+    for method in [*whole, *(name for name in results.runs if name not in whole)]:
+        by_environment = results.runs[method]
         cells = [level("score", overall.get(method))]
         for name in results.played:
             runs = by_environment.get(name)
@@ -126,7 +144,9 @@ def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], lis
             cells.append(_alone("score", scores[-1]))
             cells += [_alone(key, figures[key]) for key in ("accuracy", "tokens_spent")]
         every = len(scores) == len(results.played)
-        score = _alone("score", statistics.iqm(np.array([scores]))) if every else NOTHING
+        # As a method whose seeds all earn the same, or the quarters left out would be others.
+        repeated = np.array([scores] * most_seeds)
+        score = _alone("score", statistics.iqm(repeated)) if every else NOTHING
         rows.append((f"({'start' if baseline == 'team' else baseline})", "", score, *cells))
     return heads, rows
 
@@ -153,8 +173,8 @@ def _alone(metric: str, value: float) -> str:
 
 
 def notes(results: Results) -> list[str]:
-    """Return what is beside the table: what scores 1, what is not finished, and what it cost."""
-    lines = []
+    """Return what is below the table: how to read it, what is not finished, and what it cost."""
+    lines = [*_LEGEND]
     for name, played in results.played.items():
         zero = played.scale
         lines.append(
@@ -162,6 +182,7 @@ def notes(results: Results) -> list[str]:
             f" {zero.best_of if zero.best_of not in files.SCRIPTS else zero.best_of + ' script'}"
             f"{'; a team may score above 1' if zero.best_of in files.SCRIPTS else ''}"
         )
+    lines += results.joined
     lines += [
         f"not finished: {method}, env={name}, seed {seed}: {state}"
         for method, name, seed, state in results.unfinished
@@ -197,7 +218,7 @@ def page(
         rows=rows,
         notes=[*notes(results), *_left_out(refused)],
         png=base64.b64encode(picture.png).decode("ascii"),
-        caption=_CAPTION,
+        caption=picture.caption,
     )
 
 
@@ -206,21 +227,25 @@ def _left_out(refused: Sequence[str]) -> list[str]:
 
 
 def draw(results: Results, whole: Mapping[str, Method]) -> look.Picture:
-    """Draw the four panels of the field; without a whole method, words."""
+    """Draw the panels of the field, one of them over the best method; without methods, words."""
     styles = dict(zip(whole, look.marks(len(whole)), strict=True))
+    best, *others = whole or [""]
+    panels = {
+        "interquartile mean": "interquartile mean of the normalized scores",
+        "performance profile": "share of runs above a score",
+        "learning": "interquartile mean by the part of the budget",
+    }
+    if others:
+        panels["probability of improvement"] = f"probability that a run beats one of {best}"
+    caption = f"Left to right: {'; '.join(panels.values())}. Shown with {_INTERVALS}."
 
-    def paint(means: Axes, profiles: Axes, better: Axes, curves: Axes) -> None:
-        for axes, title in zip(
-            (means, profiles, better, curves),
-            ("interquartile mean", "performance profile", "probability of improvement", "learning"),
-            strict=True,
-        ):
+    def paint(means: Axes, profiles: Axes, curves: Axes, *better: Axes) -> None:
+        for axes, title in zip((means, profiles, curves, *better), panels, strict=True):
             axes.set_title(title)
             if not whole:
                 look.placeholder(axes, "no method is finished in all environments")
         if not whole:
             return
-        first = next(iter(whole))
         for place, (name, method) in enumerate(whole.items()):
             color, marker = styles[name]
             _bar(means, place, statistics.interval(statistics.iqm, method), color, marker)
@@ -229,21 +254,22 @@ def draw(results: Results, whole: Mapping[str, Method]) -> look.Picture:
             )
             profiles.step(_LEVELS, shares, color=color, label=name, where="post")
             profiles.fill_between(_LEVELS, low, high, color=color, alpha=0.15, step="post", lw=0)
-            if name != first:
-                over = statistics.interval(statistics.improvement, method, whole[first])
-                _bar(better, place, over, color, marker)
+            for axes in better if name != best else ():
+                over = statistics.interval(statistics.improvement, method, whole[best])
+                _bar(axes, place, over, color, marker)
             _curve(curves, results, name, color, marker)
-        for axes in (means, better):
+        for axes in (means, *better):
             axes.set_yticks(range(len(whole)), list(whole))
             axes.set_ylim(len(whole) - 0.5, -0.5)
         means.set_xlabel("normalized score")
         profiles.set(xlabel="normalized score", ylabel="share of runs above it", ylim=(-0.02, 1.02))
         profiles.legend()
-        better.set(xlabel=f"over {first}", xlim=(-0.02, 1.02))
-        better.axvline(0.5, color=look.GREY, lw=0.8)
+        for axes in better:
+            axes.set(xlabel=f"over {best}", xlim=(-0.02, 1.02))
+            axes.axvline(0.5, color=look.GREY, lw=0.8)
         curves.set(xlabel="share of the updates", ylabel="interquartile mean")
 
-    return look.Picture(PICTURE, _CAPTION, look.draw(15.0, 3.8, 4, paint), wide=True)
+    return look.Picture(PICTURE, caption, look.draw(15.0, 3.8, len(panels), paint), wide=True)
 
 
 def _bar(axes: Axes, place: int, figure: Interval, color: str, marker: str) -> None:

@@ -46,6 +46,7 @@ _MAX_BYTES = 64 * 2**20
 _MAX_RUNS, _MAX_METHODS = 10_000, 100
 _SEED = re.compile(r"seed_\d{1,9}")
 _ABSOLUTE = "absolute_metrics"
+_SAME = "run both with one set and one version of laconic-marl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class Results:
     """Method, environment, seed and state of each run that is not finished."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Method -> seconds of its finished runs, evaluations included."""
+    joined: Sequence[str] = ()
+    """Files of others with the names of their methods, in one line each."""
 
     def scores(self, method: str, evaluation: int = -1) -> list[Array] | None:
         """Return normalized scores by environment, (seeds, tasks) each.
@@ -303,77 +306,78 @@ def join(own: Results, path: Path) -> Results:
     others = _object(data.get("set"), "set")
     title = f"{others.get('name')}_v{others.get('version')}"[:60]
     if title != own.set.title:
-        raise _refusal(path, f"it is of {title!r}, not of {own.set.title}")
+        raise SettingError(f"it is of {title!r}, not of {own.set.title}: {_SAME}")
     budget = read(others, str(path)).budget()
     if budget != own.set.budget():
-        raise _refusal(path, f"its budget differs: {_difference(own.set.budget(), budget)}")
+        raise SettingError(f"its budget differs: {_difference(own.set.budget(), budget)}: {_SAME}")
     records = _object(data.get("played"), "played")
     for name, played in own.played.items():
         theirs = _object(records.get(name), f"played of {name}")
-        for key in ("tasks", "game"):
+        for key, word in {"tasks": "tasks", "game": "settings"}.items():
             if theirs.get(key) != getattr(played, key):
-                raise _refusal(path, f"it has another {key} of env={name}; versions may differ")
+                raise SettingError(f"its {word} of env={name} are others: {_SAME}")
         # Names of tasks do not tell their contents; what scripts say of each does.
         baselines = _object(theirs.get("baselines"), f"baselines of {name}")
         for script in {"silent", "telegraph", "oracle"} & played.baselines.keys():
             earned = _object(baselines.get(script), script)
             for key, value in played.baselines[script].items():
                 if not _is_number(earned.get(key), value - 1e-6, value + 1e-6):
-                    raise _refusal(path, f"{key} of its {script} script differs in env={name}")
-    methods = _methods(
-        own, _object(_object(data.get("results"), "results").get(title), title), path
-    )
+                    raise SettingError(
+                        f"{key} of its {script} script differs in env={name}: {_SAME}"
+                    )
+    methods = _methods(own, _object(_object(data.get("results"), "results").get(title), title))
     spent = _object(data.get("seconds", {}), "seconds")
-    runs, seconds = dict(own.runs), dict(own.seconds)
+    runs, seconds, names = dict(own.runs), dict(own.seconds), []
     for method, by_environment in methods.items():
         name, number = method, 2
         while name in runs:
             name, number = f"{method}.{number}", number + 1
         runs[name] = by_environment
+        names.append(method if name == method else f"{method} as {name}")
         if _is_number(spent.get(method), 0.0, 1e9):
             seconds[name] = float(spent[method])
-    return Results(own.set, own.played, runs, own.unfinished, seconds)
+    joined = [*own.joined, f"from {path}: {', '.join(names)}"]
+    return Results(own.set, own.played, runs, own.unfinished, seconds, joined)
 
 
-def _methods(own: Results, data: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+def _methods(own: Results, data: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Check every value of a stranger's results."""
     methods: dict[str, dict[str, Any]] = {}
     runs_read = 0
     for name in own.played:
         for method, seeds in _object(data.get(name, {}), name).items():
             if not NAME.fullmatch(method):
-                raise _refusal(path, f"expected names of methods like {NAME.pattern}")
+                raise SettingError(f"expected names of methods like {NAME.pattern}")
             for seed, steps in _object(seeds, method).items():
                 runs_read += 1
                 if not _SEED.fullmatch(seed) or runs_read > _MAX_RUNS:
-                    raise _refusal(path, f"expected runs named seed_0, at most {_MAX_RUNS:,}")
-                read_steps = _run(own, name, _object(steps, seed), path)
+                    raise SettingError(f"expected runs named seed_0, at most {_MAX_RUNS:,}")
+                read_steps = _run(own, name, _object(steps, seed))
                 by_environment = methods.setdefault(method, {})
                 by_environment.setdefault(name, {})[int(seed.removeprefix("seed_"))] = read_steps
     if not 0 < len(methods) <= _MAX_METHODS:
-        raise _refusal(path, f"expected runs of 1 to {_MAX_METHODS} methods; got {len(methods):,}")
+        raise SettingError(f"expected runs of 1 to {_MAX_METHODS} methods; got {len(methods):,}")
     return methods
 
 
-def _run(own: Results, name: str, steps: dict[str, Any], path: Path) -> Steps:
+def _run(own: Results, name: str, steps: dict[str, Any]) -> Steps:
     counts = own.set.steps(name)
     names = [f"step_{number}" for number in range(len(counts))]
     if set(steps) != {*names, _ABSOLUTE}:
-        raise _refusal(path, f"a run of {name} needs the steps {', '.join(names)}, {_ABSOLUTE}")
+        raise SettingError(f"a run of {name} needs the steps {', '.join(names)}, {_ABSOLUTE}")
     read_steps = []
     for step, count in zip(names, counts, strict=True):
         metrics = _object(steps[step], step)
         if metrics.get("step_count") != count:
-            raise _refusal(path, f"{step} of {name} must be after {count} updates")
+            raise SettingError(f"{step} of {name} must be after {count} updates")
         values = {key: metrics.get(key) for key in FIGURES}
         for key, (low, high) in FIGURES.items():
             column = values[key]
             whole = isinstance(column, list) and len(column) == own.played[name].count
             if not whole or not all(_is_number(value, low, high) for value in column or ()):
-                raise _refusal(
-                    path,
+                raise SettingError(
                     f"{key} of {name} must be {own.played[name].count} numbers from {low:g} to"
-                    f" {high:g}",
+                    f" {high:g}"
                 )
         read_steps.append({key: list(map(float, values[key] or ())) for key in FIGURES})
     return read_steps
@@ -400,10 +404,6 @@ def _json(path: Path) -> dict[str, Any]:
         if isinstance(error, SettingError):
             raise
         raise SettingError(f"{str(path)!r} is no JSON: {str(error)[:100]}") from error
-
-
-def _refusal(path: Path, reason: str) -> SettingError:
-    return SettingError(f"{str(path)!r} does not join the table: {reason}")
 
 
 def _difference(own: Any, other: Any, at: str = "") -> str:

@@ -57,6 +57,7 @@ def test_results_of_the_same_set_join_under_another_name(results, shared, tmp_pa
     assert set(whole.runs) == {"gspo", "grpo", "gspo.2", "grpo.2"}
     assert whole.runs["gspo.2"] == results.runs["gspo"]
     assert whole.seconds["gspo.2"] == 60.0
+    assert whole.joined == [f"from {tmp_path / 'theirs.json'}: gspo as gspo.2, grpo as grpo.2"]
 
 
 def test_their_own_scores_are_not_believed(results, shared, tmp_path):
@@ -75,15 +76,19 @@ def _steps(count):
 STEPS = {"seed_0": {"step_0": _steps(0), "step_1": _steps(4), "absolute_metrics": _steps(4)}}
 RUN = ("results", "small_v1", "signal", "gspo", "seed_0")
 REFUSED = {
-    "another version": (("set", "version"), 2, "small_v2"),
+    "another version": (("set", "version"), 2, "'small_v2', not of small_v1: run both with"),
     "another budget": (
         ("set", "environments", "jury", "settings", "train.steps"),
         400,
         r"jury settings train\.steps is '400', not '4'",
     ),
     "another start": (("set", "environments", "jury", "start"), "ff", "jury start"),
-    "another game": (("played", "jury", "game"), "ee", "another game of env=jury"),
-    "other tasks": (("played", "signal", "tasks"), "ee", "another tasks"),
+    "another game": (
+        ("played", "jury", "game"),
+        "ee",
+        "its settings of env=jury are others",
+    ),
+    "other tasks": (("played", "signal", "tasks"), "ee", "its tasks of env=signal are others"),
     "tasks of other contents": (
         ("played", "signal", "baselines", "oracle", "reward"),
         0.7,

@@ -1,0 +1,68 @@
+"""The report has one order and one reference, and says what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from laconic.extras.benchmark import report
+from laconic.extras.benchmark import results as files
+from laconic.extras.benchmark.results import FILE, write
+from laconic.extras.benchmark.score import Scale
+
+
+def test_a_script_and_a_method_that_earn_the_same_have_the_same_iqm(results):
+    # Scores 0, 0.25 and 1, each of two seeds: without the lowest and the highest of the six,
+    # (0 + 0.25 + 0.25 + 1) / 4 = 0.375. Their plain mean is 0.417.
+    scores = {"signal": 0.0, "jury": 0.25, "cups": 1.0}
+    figures = {"accuracy": 1.0, "tokens_spent": 5.0}
+    played = {
+        name: replace(
+            results.played["jury"],
+            scale=Scale(0.0, 1.0, "oracle"),
+            baselines={"oracle": {**figures, "reward": score}},
+        )
+        for name, score in scores.items()
+    }
+    step = {name: {key: [value] for key, value in figures.items()} for name in scores}
+    runs = {
+        name: {seed: [{**step[name], "reward": [score]}] * 2 for seed in (0, 1)}
+        for name, score in scores.items()
+    }
+    part = results.set.environments["jury"]
+    found = replace(results.set, environments=dict.fromkeys(scores, part))
+    for seeds, expected in ((2, "0.38"), (1, "0.42")):
+        some = {name: dict(list(each.items())[:seeds]) for name, each in runs.items()}
+        both = replace(results, set=found, played=played, runs={"gspo": some})
+        _, rows = report.table(both, report.finished(both))
+        assert [(row[0], row[2]) for row in rows] == [("gspo", expected), ("(oracle)", expected)]
+
+
+def test_the_picture_compares_with_the_first_method_of_the_table(results):
+    # gspo: 0.5, 0.75, 0.75 and 1, and grpo: -1, 0.25, 0.25 and 0.5.
+    turned = replace(results, runs=dict(reversed(results.runs.items())))
+    whole = report.finished(turned)
+    _, rows = report.table(turned, whole)
+    assert [(row[0], row[2][:4]) for row in rows[:2]] == [("gspo", "0.75"), ("grpo", "0.25")]
+    assert "beats one of gspo" in report.draw(turned, whole).caption
+    assert "beats" not in report.draw(turned, {"grpo": whole["grpo"]}).caption
+    assert report.draw(turned, {}).png
+
+
+def test_a_file_that_does_not_join_ends_the_report_with_1(results, tmp_path, monkeypatch, capsys):
+    write(results, tmp_path)
+    theirs = json.loads((tmp_path / FILE).read_text())
+    theirs["set"]["environments"]["jury"]["settings"]["train.steps"] = 400
+    other = tmp_path / "theirs.json"
+    other.write_text(json.dumps(theirs))
+    monkeypatch.setattr(files, "collect", lambda folder: results)
+    with pytest.raises(SystemExit) as ended:
+        report.main([str(tmp_path), str(other)])
+    assert ended.value.code == 1
+    assert f"left out: {other} does not join the table" in capsys.readouterr().err
+    assert "does not join the table: its budget differs" in (tmp_path / "table.md").read_text()
+    other.write_text((tmp_path / FILE).read_text())
+    report.main([str(tmp_path), str(other)])
+    assert "gspo as gspo.2" in (tmp_path / "table.md").read_text()
