@@ -19,12 +19,14 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from laconic.learners.agents.attention import room
+
 Texts = TypeVar("Texts", bound=Sequence[Any])
 
 warn_once = lru_cache(logging.getLogger(__name__).warning)
 
 ROOM = 32
-"""Spare tokens of a buffer after a copy."""
+"""Most spare tokens of a buffer after a copy."""
 _BYTES = 4 * 2**30
 _TEXT_BYTES = 64 * 2**20
 """Bytes of texts whose tokens are cached; episodes of a group have many texts in common."""
@@ -59,7 +61,8 @@ class PreallocatedLayer(DynamicLayer):
             or buffer.stride() != held.stride()
             or buffer.shape[-2] < total
         ):
-            buffer = new.new_empty((*new.shape[:2], total + ROOM, new.shape[-1]))
+            capacity = total + room(new, total, ROOM)
+            buffer = new.new_empty((*new.shape[:2], capacity, new.shape[-1]))
             if held is not None and length:
                 buffer[..., :length, :] = held
             self._buffers[name] = buffer

@@ -30,6 +30,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from laconic.learners.agents.attention import short_attention
 from laconic.learners.agents.cache import (
     ConversationCache,
     cache_argument,
@@ -377,20 +378,21 @@ def _continue(
     if stop_at_half or sampling.reply_end is not None:
         stopper = ReplyStopper(sampling, limits, rows, stop_at_half)
         criteria.append(stopper)
-    sequences: Tensor = model.generate(  # type: ignore[operator]
-        input_ids=rows.ids,
-        attention_mask=rows.mask,
-        logits_processor=LogitsProcessorList([sampler]),
-        do_sample=False,
-        max_new_tokens=max(limits),
-        eos_token_id=list(sampling.end_ids),
-        pad_token_id=sampling.pad_id,
-        # Weights are whole while episodes are played (`Processes.map_sharded`). Sharded models
-        # would otherwise wait for the other processes at every token.
-        synced_gpus=False,
-        stopping_criteria=criteria,
-        **arguments,
-    )
+    with short_attention():
+        sequences: Tensor = model.generate(  # type: ignore[operator]
+            input_ids=rows.ids,
+            attention_mask=rows.mask,
+            logits_processor=LogitsProcessorList([sampler]),
+            do_sample=False,
+            max_new_tokens=max(limits),
+            eos_token_id=list(sampling.end_ids),
+            pad_token_id=sampling.pad_id,
+            # Weights are whole while episodes are played (`Processes.map_sharded`). Sharded models
+            # would otherwise wait for the other processes at every token.
+            synced_gpus=False,
+            stopping_criteria=criteria,
+            **arguments,
+        )
     columns = rows.ids.shape[1]
     # Tokens of each reply that earlier calls have sampled.
     earlier = columns - rows.first

@@ -315,6 +315,10 @@ def _expand_cache(cache: DynamicCache, mask: Tensor, stage: Stage) -> tuple[Dyna
     """Copy the keys, values and mask of each parent for the texts that continue it."""
     index, expanded = torch.tensor(stage.parents, device=mask.device), DynamicCache()
     for number, layer in enumerate(cast(list[Any], cache.layers)):
-        keys, values = layer.keys.index_select(0, index), layer.values.index_select(0, index)
+        # Selected by index, strided gradients would be added number by number.
+        keys, values = (
+            nn.functional.embedding(index, part.flatten(1)).view(-1, *part.shape[1:])
+            for part in (layer.keys, layer.values)
+        )
         expanded.update(keys, values, number)
     return expanded, mask.index_select(0, index)

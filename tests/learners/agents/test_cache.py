@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from transformers.cache_utils import DynamicLayer
 
 from laconic.learners.agents import cache
+from laconic.learners.agents.attention import room
 from laconic.learners.agents.cache import ROOM, PreallocatedLayer, preallocated_cache, selects_rows
 
 ROWS, HEADS, WIDTH = 3, 2, 4
@@ -71,11 +73,12 @@ def test_a_reset_layer_begins_again():
     assert_equal(both(append(5, 0), lambda layer: layer.reset(), append(3, 1), append(1, 2)))
 
 
-def test_it_copies_once_for_so_many_tokens():
+@pytest.mark.parametrize("tokens", [5, 5000])
+def test_it_copies_once_for_so_many_tokens(tokens):
     layer = PreallocatedLayer()
-    layer.update(*states(5, 0))
+    keys, _ = layer.update(*states(tokens, 0))
     places = set()
-    for seed in range(ROOM):
+    for seed in range(room(keys, tokens, ROOM)):
         keys, _ = layer.update(*states(1, seed))
         places.add(keys.data_ptr())
     assert len(places) == 1
