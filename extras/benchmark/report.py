@@ -1,8 +1,8 @@
 """Report a benchmark: a table, a page with a picture, and results that others can read.
 
-    laconic benchmark report <folder> [<folder or json of others> ...]
+    laconic benchmark report <folder or json> [<folder or json of others> ...]
 
-Results of others join if set, version, budget, tasks and game agree; else the reason is printed,
+A `benchmark.json` is reported in a folder of its name, without any runs. Results of others join if set, version, budget, tasks and game agree; else the reason is printed,
 and the exit code is 1.
 """
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -54,7 +54,20 @@ _LEGEND = (
     " for the environment",
 )
 """What a reader of the table has to know."""
+_BESIDE = ("accuracy", "tokens_spent")
+_UNKNOWN = (NOTHING, NOTHING)
 _LEVELS = np.linspace(-1, 1.2, 89)
+
+
+class Table(NamedTuple):
+    """Table of methods by environment."""
+
+    title: str
+    """What its cells say."""
+    heads: Sequence[str]
+    """Heads of the columns."""
+    rows: Sequence[Sequence[str]]
+    """Rows of a method or a baseline each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,10 +89,15 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> list
         Why results of others were left out.
 
     Raises:
-        SettingError: the folder holds no benchmark.
+        SettingError: the folder holds no benchmark, or the file is damaged.
     """
-    lock.refuse_links(folder)
-    own = results = files.collect(folder)
+    if folder.is_file():
+        own = results = files.load(folder)
+        folder = folder.with_suffix("")
+        folder.mkdir(exist_ok=True)
+    else:
+        lock.refuse_links(folder)
+        own = results = files.collect(folder)
     refused = []
     for path in others:
         try:
@@ -90,19 +108,22 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> list
     # What is shared is one's own alone.
     files.write(own, folder)
     whole = finished(results)
-    heads, rows = table(results, whole)
+    parts = tables(results, whole)
     picture = draw(results, whole)
-    write_atomically(folder / TABLE, markdown(results, heads, rows, refused))
-    write_atomically(folder / PAGE, page(results, heads, rows, refused, picture))
+    write_atomically(folder / TABLE, markdown(results, parts, refused))
+    write_atomically(folder / PAGE, page(results, parts, refused, picture))
     picture.save(folder)
     if console:
+        scores, figures = parts
         # A table of all environments is too wide for a terminal.
         for place, name in enumerate(results.played):
-            indices = [0, 2, *range(3 + 3 * place, 6 + 3 * place)]
-            part = [[row[at] for at in indices] for row in rows]
-            columns = ["method", "IQM of all", "normalized", "accuracy", "tokens"]
+            rows = [
+                (row[0], row[2], row[3 + place], beside[1 + place])
+                for row, beside in zip(scores.rows, figures.rows, strict=True)
+            ]
+            columns = ["method", "IQM of all", scores.title, figures.title]
             title = f"{results.set.title}, {name}"
-            console.print(text_table(title, columns, part, whole="first"))
+            console.print(text_table(title, columns, rows, whole="first"))
         for line in notes(results):
             # Reasons come from run folders, which may be of others.
             console.print(printable(line), markup=False, highlight=False)
@@ -117,54 +138,62 @@ def finished(results: Results) -> dict[str, Method]:
     return {name: scores[name] for name in order}
 
 
-def table(results: Results, whole: Mapping[str, Method]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return heads and rows: methods, then baselines, by environment and over all."""
-    heads = ["method", "seeds", "IQM"]
-    for name in results.played:
-        heads += [f"{name}: normalized", f"{name}: accuracy", f"{name}: tokens"]
+def tables(results: Results, whole: Mapping[str, Method]) -> list[Table]:
+    """Return a table of scores, and one of what they stand for: methods, then baselines."""
     overall = {name: statistics.interval(statistics.iqm, method) for name, method in whole.items()}
     most_seeds = max((len(method[0]) for method in whole.values()), default=1)
-    rows = []
+    scores, figures = [], []
     for method in [*whole, *(name for name in results.runs if name not in whole)]:
         by_environment = results.runs[method]
-        cells = [level("score", overall.get(method))]
-        for name in results.played:
-            runs = by_environment.get(name)
-            cells += _figures(results, method, name) if runs else [NOTHING] * 3
+        cells = [
+            _figures(results, method, name) if by_environment.get(name) else _UNKNOWN
+            for name in results.played
+        ]
         seeds = sorted(set(chain.from_iterable(by_environment.values())))
-        rows.append((method, str(len(seeds)), *cells))
+        score = level("score", overall.get(method))
+        scores.append((method, str(len(seeds)), score, *(each[0] for each in cells)))
+        figures.append((method, *(each[1] for each in cells)))
     for baseline in dict.fromkeys(chain(*(each.baselines for each in results.played.values()))):
-        scores, cells = [], []
+        name = f"({'start' if baseline == 'team' else baseline})"
+        normalized, cells = [], []
         for played in results.played.values():
-            figures = played.baselines.get(baseline)
-            if figures is None:
-                cells += [NOTHING] * 3
+            known = played.baselines.get(baseline)
+            if known is None:
+                cells.append(_UNKNOWN)
                 continue
-            scores.append(played.scale.normalized(figures["reward"]))
-            cells.append(_alone("score", scores[-1]))
-            cells += [_alone(key, figures[key]) for key in ("accuracy", "tokens_spent")]
-        every = len(scores) == len(results.played)
+            normalized.append(played.scale.normalized(known["reward"]))
+            share, tokens = (_alone(key, known[key]) for key in _BESIDE)
+            cells.append((_alone("score", normalized[-1]), f"{share} in {tokens}"))
+        every = len(normalized) == len(results.played)
         # As a method whose seeds all earn the same, or the quarters left out would be others.
-        repeated = np.array([scores] * most_seeds)
+        repeated = np.array([normalized] * most_seeds)
         score = _alone("score", statistics.iqm(repeated)) if every else NOTHING
-        rows.append((f"({'start' if baseline == 'team' else baseline})", "", score, *cells))
-    return heads, rows
+        scores.append((name, "", score, *(each[0] for each in cells)))
+        figures.append((name, *(each[1] for each in cells)))
+    return [
+        Table("normalized score", ("method", "seeds", "IQM", *results.played), scores),
+        Table("accuracy in tokens of the team", ("method", *results.played), figures),
+    ]
 
 
-def _figures(results: Results, method: str, name: str) -> list[str]:
-    """Return normalized score, accuracy and tokens of a method in an environment."""
+def _figures(results: Results, method: str, name: str) -> tuple[str, str]:
+    """Return the score of a method in an environment, and its accuracy and tokens."""
     runs = results.runs[method][name]
     scores = [results.values(method, name, sorted(runs))]
-    cells = [level("score", statistics.interval(lambda run: float(run.mean()), scores))]
-    for key in ("accuracy", "tokens_spent"):
-        outcomes = [
-            Outcomes(tuple(steps[-1][key]), (1.0,) * results.played[name].count)
-            for steps in runs.values()
-        ]
-        # One exact value is no trial.
-        share = key == "accuracy" and results.played[name].count > 1
-        cells.append(level(key, over_tasks_and_seeds(outcomes, share=share)))
-    return cells
+    count = results.played[name].count
+    share, tokens = (
+        level(
+            key,
+            over_tasks_and_seeds(
+                [Outcomes(tuple(steps[-1][key]), (1.0,) * count) for steps in runs.values()],
+                # One exact value is no trial.
+                share=key == "accuracy" and count > 1,
+            ),
+        )
+        for key in _BESIDE
+    )
+    score = level("score", statistics.interval(lambda run: float(run.mean()), scores))
+    return score, f"{share} in {tokens}"
 
 
 def _alone(metric: str, value: float) -> str:
@@ -191,22 +220,19 @@ def notes(results: Results) -> list[str]:
     return [*lines, f"training and evaluation took {spent or 'no time yet'}"]
 
 
-def markdown(
-    results: Results, heads: Sequence[str], rows: Sequence[Sequence[str]], refused: Sequence[str]
-) -> str:
+def markdown(results: Results, parts: Sequence[Table], refused: Sequence[str]) -> str:
     """Return `table.md`; texts of run folders and of others are escaped."""
     lines = [f"# {results.set.title}", ""]
-    lines += [f"| {' | '.join(map(plain, row))} |" for row in (heads, ["---"] * len(heads), *rows)]
-    lines += ["", *(f"- {plain(note)}" for note in [*notes(results), *_left_out(refused)]), ""]
+    for title, heads, rows in parts:
+        lines += [f"{title[0].upper()}{title[1:]}:", ""]
+        lines += [f"| {' | '.join(map(plain, each))} |" for each in (heads, ["---"] * len(heads))]
+        lines += [*(f"| {' | '.join(map(plain, row))} |" for row in rows), ""]
+    lines += [*(f"- {plain(note)}" for note in [*notes(results), *_left_out(refused)]), ""]
     return "\n".join(lines)
 
 
 def page(
-    results: Results,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    refused: Sequence[str],
-    picture: look.Picture,
+    results: Results, parts: Sequence[Table], refused: Sequence[str], picture: look.Picture
 ) -> str:
     """Return the page; jinja2 escapes every value."""
     template = Environment(
@@ -214,8 +240,7 @@ def page(
     ).get_template("page.html")
     return template.render(
         title=results.set.title,
-        heads=heads,
-        rows=rows,
+        tables=parts,
         notes=[*notes(results), *_left_out(refused)],
         png=base64.b64encode(picture.png).decode("ascii"),
         caption=picture.caption,

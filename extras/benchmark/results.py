@@ -18,7 +18,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -296,48 +296,91 @@ def write(results: Results, folder: Path) -> None:
     write_atomically(folder / FILE, json.dumps(strict(data)) + "\n")
 
 
+def load(path: Path) -> Results:
+    """Read a `benchmark.json`, of anybody: nothing in it but numbers and checked names is used.
+
+    Raises:
+        SettingError: the file is damaged.
+    """
+    return _with_runs(*_header(path))
+
+
+def _header(path: Path) -> tuple[Results, dict[str, Any]]:
+    """Return what a file says of set and games, and all that it holds."""
+    data = _json(path / FILE if path.is_dir() else path)
+    suite = read(_object(data.get("set"), "set"), str(path))
+    records = _object(data.get("played"), "played")
+    try:
+        played = {name: _record(records[name]) for name in suite.environments}
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise SettingError(
+            f"what it says of its games is damaged: {type(error).__name__} {str(error)[:60]}"
+        ) from error
+    return Results(suite, played, {}), data
+
+
+def _with_runs(header: Results, data: Mapping[str, Any]) -> Results:
+    """Add the runs of a file, checked against its set."""
+    title = header.set.title
+    runs = _methods(header, _object(_object(data.get("results"), "results").get(title), title))
+    spent = _object(data.get("seconds", {}), "seconds")
+    seconds = {name: spent[name] for name in runs if _is_number(spent.get(name), 0.0, 1e9)}
+    return replace(header, runs=runs, seconds=seconds)
+
+
+def _record(record: Any) -> Played:
+    """Return what a file says of an environment; fail on anything but numbers and names."""
+    zero, baselines = record["scale"], record["baselines"]
+    names = [zero["best_of"].replace(" ", "_"), *baselines]
+    numbers = [
+        zero["silent"],
+        zero["best"],
+        *(e[key] for e in baselines.values() for key in FIGURES),
+    ]
+    if not all(map(NAME.fullmatch, names)) or not all(_is_number(n, -1e9, 1e9) for n in numbers):
+        raise ValueError("names or numbers")
+    scale = Scale(float(zero["silent"]), float(zero["best"]), zero["best_of"])
+    if not scale.best > scale.silent:
+        raise ValueError("the best team earns no more than silence")
+    figures = {name: {key: float(each[key]) for key in FIGURES} for name, each in baselines.items()}
+    return Played(str(record["tasks"]), str(record["game"]), scale, int(record["count"]), figures)
+
+
 def join(own: Results, path: Path) -> Results:
-    """Add the results of a stranger's file; nothing in it but numbers and checked names is used.
+    """Add the results of a stranger's file.
 
     Raises:
         SettingError: the file is damaged, or of another set, budget, game or tasks.
     """
-    data = _json(path / FILE if path.is_dir() else path)
-    others = _object(data.get("set"), "set")
-    title = f"{others.get('name')}_v{others.get('version')}"[:60]
-    if title != own.set.title:
-        raise SettingError(f"it is of {title!r}, not of {own.set.title}: {_SAME}")
-    budget = read(others, str(path)).budget()
-    if budget != own.set.budget():
+    theirs, data = _header(path)
+    if theirs.set.title != own.set.title:
+        raise SettingError(f"it is of {theirs.set.title!r}, not of {own.set.title}: {_SAME}")
+    if (budget := theirs.set.budget()) != own.set.budget():
         raise SettingError(f"its budget differs: {_difference(own.set.budget(), budget)}: {_SAME}")
-    records = _object(data.get("played"), "played")
     for name, played in own.played.items():
-        theirs = _object(records.get(name), f"played of {name}")
-        for key, word in {"tasks": "tasks", "game": "settings"}.items():
-            if theirs.get(key) != getattr(played, key):
+        other = theirs.played[name]
+        for key, word in {"tasks": "tasks", "count": "tasks", "game": "settings"}.items():
+            if getattr(other, key) != getattr(played, key):
                 raise SettingError(f"its {word} of env={name} are others: {_SAME}")
         # Names of tasks do not tell their contents; what scripts say of each does.
-        baselines = _object(theirs.get("baselines"), f"baselines of {name}")
         for script in {"silent", "telegraph", "oracle"} & played.baselines.keys():
-            earned = _object(baselines.get(script), script)
             for key, value in played.baselines[script].items():
-                if not _is_number(earned.get(key), value - 1e-6, value + 1e-6):
+                if abs(other.baselines.get(script, {}).get(key, math.inf) - value) > 1e-6:
                     raise SettingError(
                         f"{key} of its {script} script differs in env={name}: {_SAME}"
                     )
-    methods = _methods(own, _object(_object(data.get("results"), "results").get(title), title))
-    spent = _object(data.get("seconds", {}), "seconds")
+    theirs = _with_runs(theirs, data)
     runs, seconds, names = dict(own.runs), dict(own.seconds), []
-    for method, by_environment in methods.items():
+    for method, by_environment in theirs.runs.items():
         name, number = method, 2
         while name in runs:
             name, number = f"{method}.{number}", number + 1
         runs[name] = by_environment
         names.append(method if name == method else f"{method} as {name}")
-        if _is_number(spent.get(method), 0.0, 1e9):
-            seconds[name] = float(spent[method])
+        if method in theirs.seconds:
+            seconds[name] = theirs.seconds[method]
     joined = [*own.joined, f"from {path}: {', '.join(names)}"]
-    return Results(own.set, own.played, runs, own.unfinished, seconds, joined)
+    return replace(own, runs=runs, seconds=seconds, joined=joined)
 
 
 def _methods(own: Results, data: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from laconic.envs.errors import SettingError
 from laconic.extras.benchmark import report
 from laconic.extras.benchmark import results as files
 from laconic.extras.benchmark.results import FILE, write
@@ -36,7 +37,7 @@ def test_a_script_and_a_method_that_earn_the_same_have_the_same_iqm(results):
     for seeds, expected in ((2, "0.38"), (1, "0.42")):
         some = {name: dict(list(each.items())[:seeds]) for name, each in runs.items()}
         both = replace(results, set=found, played=played, runs={"gspo": some})
-        _, rows = report.table(both, report.finished(both))
+        rows = report.tables(both, report.finished(both))[0].rows
         assert [(row[0], row[2]) for row in rows] == [("gspo", expected), ("(oracle)", expected)]
 
 
@@ -44,7 +45,8 @@ def test_the_picture_compares_with_the_first_method_of_the_table(results):
     # gspo: 0.5, 0.75, 0.75 and 1, and grpo: -1, 0.25, 0.25 and 0.5.
     turned = replace(results, runs=dict(reversed(results.runs.items())))
     whole = report.finished(turned)
-    _, rows = report.table(turned, whole)
+    scores, figures = report.tables(turned, whole)
+    rows = scores.rows
     assert [(row[0], row[2][:4]) for row in rows[:2]] == [("gspo", "0.75"), ("grpo", "0.25")]
     assert "beats one of gspo" in report.draw(turned, whole).caption
     assert "beats" not in report.draw(turned, {"grpo": whole["grpo"]}).caption
@@ -66,3 +68,38 @@ def test_a_file_that_does_not_join_ends_the_report_with_1(results, tmp_path, mon
     other.write_text((tmp_path / FILE).read_text())
     report.main([str(tmp_path), str(other)])
     assert "gspo as gspo.2" in (tmp_path / "table.md").read_text()
+
+
+def test_a_shared_file_alone_makes_the_same_table(results, tmp_path, capsys):
+    (tmp_path / "own").mkdir()
+    write(results, tmp_path / "own")
+    shared = (tmp_path / "own" / FILE).rename(tmp_path / "theirs.json")
+    report.main([str(shared)])
+    table = (tmp_path / "theirs" / "table.md").read_text()
+    parts = report.tables(results, report.finished(results))
+    assert table == report.markdown(results, parts, [])
+    assert files.load(tmp_path / "theirs") == files.load(shared)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("scale", "best_of"), "<script>"),
+        (("scale", "best"), float("nan")),
+        (("scale", "best"), -5.0),
+        (("scale",), None),
+        (("baselines",), {"<b>": {"reward": 0.0, "accuracy": 0.0, "tokens_spent": 0.0}}),
+        (("baselines", "oracle", "reward"), "1"),
+        (("count",), "many"),
+    ],
+)
+def test_a_shared_file_with_damaged_games_is_refused(results, tmp_path, where, value):
+    write(results, tmp_path)
+    data = json.loads((tmp_path / FILE).read_text())
+    node = data["played"]["jury"]
+    for key in where[:-1]:
+        node = node[key]
+    node[where[-1]] = value
+    (tmp_path / FILE).write_text(json.dumps(data))
+    with pytest.raises(SettingError, match="its games is damaged"):
+        files.load(tmp_path / FILE)

@@ -185,11 +185,12 @@ def test_markup_of_a_reason_stays_text(results, tmp_path):
         results.set, results.played, results.runs, [("gspo", "jury", 2, "<script>|x|</script>")]
     )
     whole = {name: bad.scores(name) for name in bad.runs}
-    heads, rows = report.table(bad, whole)
+    parts = report.tables(bad, whole)
+    rows = parts[0].rows
     refused = ["<img src=x onerror=alert(1)>"]
-    text = report.markdown(bad, heads, rows, refused)
+    text = report.markdown(bad, parts, refused)
     picture = report.draw(bad, whole)
-    document = report.page(bad, heads, rows, refused, picture)
+    document = report.page(bad, parts, refused, picture)
     assert picture.png
     for written in (text, document):
         assert "<script" not in written and "<img src=x" not in written
