@@ -2,8 +2,8 @@
 
     laconic benchmark report <folder or json> [<folder or json of others> ...]
 
-A `benchmark.json` is reported in a folder of its name, without any runs. Results of others join if set, version, budget, tasks and game agree; else the reason is printed,
-and the exit code is 1.
+A `benchmark.json` is reported in a folder of its name, without any runs. Results of others join if
+set, version, budget, tasks and game agree; else the reason is printed, and the exit code is 1.
 """
 
 from __future__ import annotations
