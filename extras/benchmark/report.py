@@ -92,12 +92,20 @@ def write(folder: Path, others: Sequence[Path], console: Console | None) -> list
         SettingError: the folder holds no benchmark, or the file is damaged.
     """
     if folder.is_file():
-        own = results = files.load(folder)
-        folder = folder.with_suffix("")
-        folder.mkdir(exist_ok=True)
+        own, target = files.load(folder), folder.with_suffix("")
+        # Its report must not take the place of a benchmark's own.
+        if target == folder or (target / files.PLAN).exists():
+            raise SettingError(
+                f"the report of {str(folder)!r} goes to {str(target)!r}, which is another file or"
+                " benchmark; give the file another name, ending in .json"
+            )
+        target.mkdir(exist_ok=True)
+        folder = target
+        lock.refuse_links(folder)
     else:
         lock.refuse_links(folder)
-        own = results = files.collect(folder)
+        own = files.collect(folder)
+    results = own
     refused = []
     for path in others:
         try:

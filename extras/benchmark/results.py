@@ -343,7 +343,10 @@ def _record(record: Any) -> Played:
     if not scale.best > scale.silent:
         raise ValueError("the best team earns no more than silence")
     figures = {name: {key: float(each[key]) for key in FIGURES} for name, each in baselines.items()}
-    return Played(str(record["tasks"]), str(record["game"]), scale, int(record["count"]), figures)
+    count = int(record["count"])
+    if count < 1:
+        raise ValueError("no tasks")
+    return Played(str(record["tasks"]), str(record["game"]), scale, count, figures)
 
 
 def join(own: Results, path: Path) -> Results:

@@ -3,7 +3,7 @@
 A processor reads ahead within the keys of one conversation and head, and starts anew behind a gap.
 So where these pieces are short, the cache leaves hardly any room between them, and two matrix
 products take less time than torch's fused kernel, which is made for many queries. With the shipped
-policy both together save a fifth to a third of a rollout.
+policy both together save 18 to 29 % of a rollout on one core, and less on two.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ _kernel: Any = ALL_ATTENTION_FUNCTIONS[_NAME]
 _sampling: ContextVar[bool] = ContextVar("sampling", default=False)
 
 
+def _is_short(states: Tensor, tokens: int) -> bool:
+    """Return whether pieces of so many tokens are short; longer ones gained nothing."""
+    size = tokens * states.shape[-1] * states.element_size()
+    return states.device.type == "cpu" and states.dtype == torch.float32 and size <= _SHORT
+
+
 def room(states: Tensor, tokens: int, most: int) -> int:
     """Return for how many tokens a buffer of keys or values needs spare room.
 
@@ -34,10 +40,9 @@ def room(states: Tensor, tokens: int, most: int) -> int:
         tokens: tokens that the buffer holds at least.
         most: room where gaps do not matter; a copy of the buffer is made whenever it is used up.
     """
-    width = states.shape[-1] * states.element_size()
-    if states.device.type != "cpu" or tokens * width > _SHORT:
+    if not _is_short(states, tokens):
         return most
-    return min(most, max(1, _GAP // width))
+    return min(most, max(1, _GAP // (states.shape[-1] * states.element_size())))
 
 
 @contextmanager
@@ -50,11 +55,11 @@ def short_attention() -> Iterator[None]:
     if ALL_ATTENTION_FUNCTIONS[_NAME] is not _attend:
         _kernel = ALL_ATTENTION_FUNCTIONS[_NAME]
         ALL_ATTENTION_FUNCTIONS[_NAME] = _attend
-    token = _sampling.set(True)
+    before = _sampling.set(True)
     try:
         yield
     finally:
-        _sampling.reset(token)
+        _sampling.reset(before)
 
 
 def _attend(
@@ -76,9 +81,7 @@ def _attend(
     plain = (
         _sampling.get()
         and queries == 1
-        and query.device.type == "cpu"
-        and query.dtype == torch.float32
-        and key.shape[-2] * width * key.element_size() <= _SHORT
+        and _is_short(key, key.shape[-2])
         and (attention_mask is None or attention_mask.shape[1] == 1)
         and not dropout
         # Scores that a model changes in other ways.
@@ -90,8 +93,8 @@ def _attend(
         )
         return result
     shared = key.shape[1]
-    queries_of = query.reshape(rows, shared, heads // shared, width)
-    scores = queries_of * (width**-0.5 if scaling is None else scaling) @ key.transpose(-1, -2)
+    grouped = query.reshape(rows, shared, heads // shared, width)
+    scores = grouped * (width**-0.5 if scaling is None else scaling) @ key.transpose(-1, -2)
     if attention_mask is not None and attention_mask.dtype == torch.bool:
         scores.masked_fill_(~attention_mask, -torch.inf)
     elif attention_mask is not None:

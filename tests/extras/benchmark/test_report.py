@@ -81,6 +81,19 @@ def test_a_shared_file_alone_makes_the_same_table(results, tmp_path, capsys):
     assert files.load(tmp_path / "theirs") == files.load(shared)
 
 
+@pytest.mark.parametrize("name", ["own.json", "own"])
+def test_the_report_of_a_file_spares_a_benchmark_and_the_file(results, tmp_path, name):
+    (tmp_path / "made").mkdir()
+    write(results, tmp_path / "made")
+    shared = (tmp_path / "made" / FILE).rename(tmp_path / name)
+    if name == "own.json":
+        (tmp_path / "own").mkdir()
+        (tmp_path / "own" / files.PLAN).write_text("{}")
+    with pytest.raises(SettingError, match="another file or benchmark"):
+        report.write(shared, [], None)
+    assert files.load(shared).runs
+
+
 @pytest.mark.parametrize(
     ("where", "value"),
     [
@@ -91,6 +104,7 @@ def test_a_shared_file_alone_makes_the_same_table(results, tmp_path, capsys):
         (("baselines",), {"<b>": {"reward": 0.0, "accuracy": 0.0, "tokens_spent": 0.0}}),
         (("baselines", "oracle", "reward"), "1"),
         (("count",), "many"),
+        (("count",), 0),
     ],
 )
 def test_a_shared_file_with_damaged_games_is_refused(results, tmp_path, where, value):

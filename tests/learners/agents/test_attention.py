@@ -122,5 +122,6 @@ def test_short_pieces_lie_close_together(width, tokens, spare):
     assert layer._buffers["keys"].shape == (2, 3, tokens + spare, width)
 
 
-def test_other_devices_keep_their_room():
+def test_other_devices_and_types_keep_their_room():
     assert room(torch.zeros(2, 3, 1, 32, device="meta"), 100, 32) == 32
+    assert room(torch.zeros(2, 3, 1, 32, dtype=torch.bfloat16), 100, 32) == 32
