@@ -12,6 +12,7 @@ import base64
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -192,16 +193,24 @@ def _figures(results: Results, method: str, name: str) -> tuple[str, str]:
     share, tokens = (
         level(
             key,
-            over_tasks_and_seeds(
-                [Outcomes(tuple(steps[-1][key]), (1.0,) * count) for steps in runs.values()],
-                # One exact value is no trial.
-                share=key == "accuracy" and count > 1,
+            _within(
+                *files.FIGURES[key],
+                over_tasks_and_seeds(
+                    [Outcomes(tuple(steps[-1][key]), (1.0,) * count) for steps in runs.values()],
+                    # One exact value is no trial.
+                    share=key == "accuracy" and count > 1,
+                ),
             ),
         )
         for key in _BESIDE
     )
     score = level("score", statistics.interval(lambda run: float(run.mean()), scores))
     return score, f"{share} in {tokens}"
+
+
+def _within(least: float, most: float, figure: Interval) -> Interval:
+    """Return a figure whose interval ends where its values do."""
+    return replace(figure, low=max(figure.low, least), high=min(figure.high, most))
 
 
 def _alone(metric: str, value: float) -> str:

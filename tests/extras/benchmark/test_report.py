@@ -41,6 +41,18 @@ def test_a_script_and_a_method_that_earn_the_same_have_the_same_iqm(results):
         assert [(row[0], row[2]) for row in rows] == [("gspo", expected), ("(oracle)", expected)]
 
 
+def test_intervals_of_shares_and_tokens_end_where_their_values_do(results):
+    # Exact values of two seeds, far apart: t(1) x their standard error is 12.7 x 0.07 and more.
+    steps = [
+        [{"reward": [1.0], "accuracy": [share], "tokens_spent": [tokens]}]
+        for share, tokens in ((0.71, 0.0), (0.85, 1.0))
+    ]
+    two = replace(results, runs={"gspo": {"jury": dict(enumerate(steps))}})
+    rows = report.tables(two, {})[1].rows
+    place = list(two.played).index("jury")
+    assert rows[0][1 + place] == "78.0 % [0.0, 100.0] in 0.50 [0.00, 6.85]"
+
+
 def test_the_picture_compares_with_the_first_method_of_the_table(results):
     # gspo: 0.5, 0.75, 0.75 and 1, and grpo: -1, 0.25, 0.25 and 0.5.
     turned = replace(results, runs=dict(reversed(results.runs.items())))
