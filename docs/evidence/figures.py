@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from statistics import fmean, stdev
 from typing import TypeAlias
 
-from rows import Row, intervals, read, table
+from rows import Row, benchmark, intervals, read, table
 from scipy.stats import t
 
 from laconic.experiments.run_folder.runs import read_evaluation
 from laconic.experiments.statistics.intervals import over_tasks_and_seeds
 from laconic.experiments.statistics.pooled import changed, pooled
+from laconic.extras.benchmark.report import finished, tables
 from laconic.learners.metrics import Interval, Outcomes
 
 Cells: TypeAlias = list[str]
@@ -24,6 +27,7 @@ COLUMNS = {
     "reward": "task reward less bills",
 }
 USUAL = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
+_INTERVAL = re.compile(r" \[.*?\]")
 PERCENT = ("accuracy", "silent_if_uninformed", "spoke_if_informed")
 
 
@@ -289,6 +293,10 @@ def needed() -> list[Cells]:
     return lines
 
 
+BETWEEN = {"0.9 words", "2.0 words"}
+"""Prices of a round that only the picture has."""
+
+
 def needed_others() -> list[Cells]:
     """Return teams and single agents in hops and cups after training, beside what is known."""
     head = [
@@ -308,7 +316,7 @@ def needed_others() -> list[Cells]:
         first = own[0]["before"]
         begun = (f"{100 * first['accuracy']:.1f} %", f"{first['tokens_said']:.2f}")
         lines.append([f"{label}: start", "", *begun, "", f"{first['rounds']:.2f}", *[""] * 3])
-        for name in sorted({row["name"] for row in own}):
+        for name in sorted({row["name"] for row in own} - BETWEEN):
             same = [row for row in own if row["name"] == name]
             after, best = [row["evaluation"] for row in same], same[0]["best"]
             priced = f", a round at {name}" if start == "cups" else ", trained"
@@ -430,3 +438,20 @@ def exact_fidelity() -> list[Cells]:
 
 
 HEADS = ("plays to 0.95,", "after 256,")
+
+
+@cache
+def benchmarked() -> list[Cells]:
+    """Return scores of the set `core`, with accuracy and tokens: methods, start, known team."""
+    results = benchmark("core")
+    scores, figures = tables(results, finished(results))
+    lines = [["", *scores.heads[2:]]]
+    for score, figure in zip(scores.rows, figures.rows, strict=True):
+        if score[0] in ("(silent)", "(random)", "(telegraph)", "(single)"):
+            continue
+        cells = (
+            f"{_INTERVAL.sub('', value)}<br>{_INTERVAL.sub('', beside).replace(' in ', ', ')}"
+            for value, beside in zip(score[3:], figure[1:], strict=True)
+        )
+        lines.append([score[0].strip("()"), score[2], *cells])
+    return lines

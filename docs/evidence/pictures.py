@@ -13,8 +13,9 @@ import numpy as np
 from figures import compared, of_rule, over, over_seeds
 from matplotlib.axes import Axes
 from needed import reached
-from rows import HERE, intervals, table, updates
+from rows import HERE, benchmark, intervals, table, updates
 
+from laconic.extras.benchmark import report
 from laconic.extras.report.look import (
     INK,
     MUTED,
@@ -232,7 +233,8 @@ def named() -> set[str]:
     works = {
         f"{folder}/{run}" for folder, work in AUTHORS.items() for one in work[2] for run in one
     }
-    return teams | works | {f"coop_humaneval/best_{seed}" for seed in (2, 3, 4)}
+    caps = {"gsm8k_level1/default_comparison"}
+    return teams | works | caps | {f"coop_humaneval/best_{seed}" for seed in (2, 3, 4)}
 
 
 def main() -> None:
@@ -245,6 +247,9 @@ def main() -> None:
     (PICTURES / "coop_pretrained.png").write_bytes(picture)
     picture = draw(8, 3.2, 2, programs)
     (PICTURES / "coop_programs.png").write_bytes(picture)
+    results = benchmark("core")
+    picture = report.draw(results, report.finished(results)).png
+    (PICTURES / "benchmark.png").write_bytes(picture)
 
 
 if __name__ == "__main__":

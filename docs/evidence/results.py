@@ -12,6 +12,7 @@ from functools import partial
 from figures import (
     Cells,
     at_one_rate,
+    benchmarked,
     controls,
     each_from_its_start,
     exact_fidelity,
@@ -53,6 +54,7 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
     "former": partial(ledger, former=True),
     "needed": needed,
     "needed_others": needed_others,
+    "benchmark": benchmarked,
     "quickstart": partial(ruled, "strong", "weak", "signal", "math", "humaneval", "mbpp"),
     "gsm8k": partial(
         trained,
@@ -60,13 +62,12 @@ TABLES: Mapping[str, Callable[[], list[Cells]]] = {
         series("gsm8k_level1", "default", 1, 2, 3),
         {"seed 1 at price 0": "gsm8k_level1/free_1_evaluation"},
     ),
-    "gsm8k_cap": partial(
-        controls,
-        {"gsm8k, level 1": ("gsm8k_level1/default_comparison", "seed_1")},
-        {name: FORMS[name] for name in ("start", "trained", "capped")},
-    ),
     "controls": partial(controls, COMPARED, FORMS),
-    "controls_harder": partial(controls, HARDER, dict(list(FORMS.items())[:-1])),
+    "controls_harder": partial(
+        controls,
+        HARDER,
+        {name: FORMS[name] for name in ("start", "trained", "single", "debate", "team")},
+    ),
     "exact_fidelity": exact_fidelity,
     "one_rate": partial(
         at_one_rate,

@@ -8,7 +8,10 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
+
+from laconic.extras.benchmark.results import FILE, Results, load
 
 HERE = Path(__file__).parent
 Row: TypeAlias = dict[str, Any]
@@ -52,3 +55,13 @@ def provenance(name: str) -> list[Row]:
 def seeds(name: str, *numbers: int | str, kind: str = "_evaluation") -> list[str]:
     """Return the rows of the seeds of a series."""
     return [name.format(seed) + kind for seed in numbers]
+
+
+@cache
+def benchmark(name: str) -> Results:
+    """Return the results of a benchmark, `benchmark_<name>.json.gz`."""
+    packed = HERE / f"benchmark_{name}.json.gz"
+    with TemporaryDirectory() as folder:
+        plain = Path(folder) / FILE
+        plain.write_bytes(gzip.decompress(packed.read_bytes()))
+        return load(plain)

@@ -8,6 +8,7 @@ from statistics import fmean, median
 import numpy as np
 from figures import (
     USUAL,
+    benchmarked,
     change_over,
     compared,
     exact_fidelity,
@@ -127,7 +128,7 @@ def schemes() -> str:
     parts = []
     for size in ("2", "4"):
         rows = {row["entry"]: row for row in table(f"boxnet/oracle_{size}")}
-        for entry, label in (("team", "told once"), ("cmas", "central"), ("hmas2", "hybrid")):
+        for entry, label in (("team", "told once"), ("cmas", "central")):
             tokens = number(compared(rows[entry], "tokens_said"))
             parts.append(f"{size} x {size}, {label}: {tokens} tokens")
         wordy = {row["entry"]: row for row in table(f"boxnet/verbose_{size}")}
@@ -224,8 +225,8 @@ def channel() -> str:
 
 
 def exactly() -> str:
-    """Return how many plays credits need in jury."""
-    head, *rows = exact_fidelity()
+    """Return how many plays some credits need in jury; the page has all."""
+    rows = [row for row in exact_fidelity() if row[0] in ("`own`", "`group_std`", "`c3`")]
     return "; ".join(f"{row[0]}: {row[1]} at price 0, {row[2]} at 0.06 a word" for row in rows)
 
 
@@ -338,3 +339,8 @@ def needed() -> str:
         f" {first['tokens_said']:.2f}; best: {100 * best['accuracy']:.2f} % in"
         f" {best['words']:.2f}; one agent, one look: 71.67 %"
     )
+
+
+def normalized() -> str:
+    """Return the interquartile means of the methods of the set `core`."""
+    return "; ".join(f"{row[0]}: {row[1]}" for row in benchmarked()[1:-2])
