@@ -277,6 +277,13 @@ evidence-commons-smollm2: .venv/installed smollm2  ## SmolLM2 on the commons, as
 	$(BIN)/laconic evaluate $(TALKING) agent=smollm2 agent.model=$(VILLAGE)/start/policy env.instructions=brief env.months=12 \
 	  evaluation.tasks=5 evaluation.batch=25 evaluation.greedy=false hydra.run.dir=$(VILLAGE)/sampled
 
+# A quarter of an hour of one core with nothing beside it.
+evidence-growth: .venv/installed  ## seconds and memory of an update as the work grows (docs/scaling.md)
+	$(BIN)/python docs/evidence/growth.py run $(EVIDENCE)/growth
+	$(BIN)/python docs/evidence/growth.py collect $(EVIDENCE)/growth
+	$(BIN)/python docs/evidence/growth.py tables
+	$(BIN)/python docs/evidence/growth.py picture
+
 evidence-tables: .venv/installed  ## write the tables of docs/results/ from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/results.py
 	$(BIN)/python docs/evidence/starts.py

@@ -35,9 +35,17 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key
 from laconic.envs.dialogue.briefing import InitialPrompt, PromptBuilder, Rules, templates
-from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, replace_surrogates
+from laconic.envs.dialogue.budget import (
+    UNLIMITED,
+    Ledger,
+    Tokenize,
+    count_tokens,
+    cut,
+    replace_surrogates,
+)
 from laconic.envs.dialogue.messages import (
     BEGIN,
+    SILENT_ROUND,
     FreeText,
     Message,
     format_messages,
@@ -362,9 +370,16 @@ class TeamEnv(TextEnv, ABC):
 
         An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """
-        latest, hears = self.latest, self.heard
+        hears = self.heard
+        # Written once: in a complete graph every line is read by all others.
+        lines = {
+            agent: format_messages((message,))
+            for agent, message in self.latest.items()
+            if message.text
+        }
         texts = {
-            agent: format_messages([latest[speaker] for speaker in hears.get(agent, ())])
+            agent: "\n".join([lines[each] for each in hears.get(agent, ()) if each in lines])
+            or SILENT_ROUND
             for agent in agents
         }
         for option in self._active:
@@ -414,7 +429,7 @@ class TeamEnv(TextEnv, ABC):
         self._may_think: dict[str, bool] = {}
         for agent, text in texts.items():
             if read:
-                self.ledger.read[agent] += len(self.tokenize(text))
+                self.ledger.read[agent] += count_tokens(text, self.tokenize)
             room = self._room(agent)
             self._may_think[agent] = room[0] > 0
             observations[agent] = {"text": text, "tokens_left": np.array(room, dtype=np.int32)}

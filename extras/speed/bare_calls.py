@@ -9,11 +9,15 @@ on a copy of the model and of the optimizer, from the same weights.
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -62,6 +66,21 @@ class Sample:
     """Conversation tokens per second of the update."""
 
 
+def forget_peak() -> float:
+    """Forget the peak memory so far; return the gigabytes that are held, NaN if it cannot."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        return peak_gigabytes()
+    if sys.platform != "linux":
+        return math.nan
+    # Freed memory that the allocator keeps would hide what is taken next.
+    with suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_gigabytes()
+
+
 class TimedPolicy:
     """Policy that sums the time spent in it."""
 
@@ -96,6 +115,9 @@ class StepTimer:
         self._environments = environments
         self.peak = 0.0
         """Peak memory of the first step in gigabytes, before the copy for bare calls exists."""
+        self.beyond = {"step": math.nan, "bare": math.nan}
+        """Gigabytes that the step and its bare calls take beyond weights, moments, gradients and
+        what else is held before them, in the first measured repetition."""
         self.metrics: Mapping[str, float] = {}
         """Metrics of the last step."""
         policies = team.policies(environments[0])
@@ -126,12 +148,9 @@ class StepTimer:
         return AUTOCAST if precision.autocast else precision.dtype
 
     @property
-    def own(self) -> float:
-        """Gigabytes of weights, their copy at the start of a step, gradients and two moments."""
-        parameters = self._policy.model.parameters()
-        copies = {True: 5, False: 1}
-        total = sum(copies[each.requires_grad] * each.nbytes for each in parameters)
-        return float(total) / 1e9
+    def parameters(self) -> int:
+        """Number of the model's weights."""
+        return sum(each.numel() for each in self._policy.model.parameters())
 
     @property
     def token_operations(self) -> float:
@@ -170,14 +189,20 @@ class StepTimer:
         starts = draw_starts(
             task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
         )
-        started = now()
-        groups = collect(
-            self._environments, self._policies, starts, train.group_size, seed=repetition
-        )
-        collected = now()
-        self.metrics = self._learner.update(groups)
-        ended = now()
+        with self._weighed("step", self._policy.model, repetition):
+            started = now()
+            groups = collect(
+                self._environments, self._policies, starts, train.group_size, seed=repetition
+            )
+            collected = now()
+            self.metrics = self._learner.update(groups)
+            ended = now()
         self.peak = self.peak or peak_gigabytes()
+        if not repetition:
+            # In a training the moments are there from the second step on, as for the bare calls.
+            moments = copy.deepcopy(self._learner.state_dict()["trainers"])
+            for first, later in zip(self._state["trainers"], moments, strict=True):
+                first["optimizer"] = later["optimizer"]
         rates = tokens_per_second(groups, collected - started, ended - collected)
         return groups, Sample(
             step=ended - started,
@@ -199,11 +224,22 @@ class StepTimer:
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         bare += [self._bare_step(part) for part in self._learner.split(sequences)]
         torch.manual_seed(repetition)
-        started = now()
-        with self._policy.computing():
+        with self._weighed("bare", self._bare_model, repetition), self._policy.computing():
+            started = now()
             for call in bare:
                 call()
-        return now() - started
+            return now() - started
+
+    @contextmanager
+    def _weighed(self, part: str, model: Any, repetition: int) -> Iterator[None]:
+        """Note what a part of the first measured repetition takes; earlier it loads libraries."""
+        # Learners differ in when they let gradients go.
+        model.zero_grad()
+        held = forget_peak() if repetition == 1 else math.nan
+        yield
+        if repetition == 1:
+            gradients = sum(each.nbytes for each in model.parameters() if each.requires_grad)
+            self.beyond[part] = max(peak_gigabytes() - held - gradients / 1e9, 0.0)
 
     def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
         ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)

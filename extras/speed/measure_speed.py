@@ -45,7 +45,7 @@ from laconic import envs
 from laconic.envs.errors import SettingError, install
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.session.costs import now, peak_gigabytes
+from laconic.experiments.session.costs import now
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.setup import (
     draw_starts,
@@ -108,7 +108,7 @@ def main(cfg: DictConfig) -> float:
     if names := environments(cfg):
         return measure_environments(names)
     set_up_process(cfg.threads)
-    team, before = make_team(cfg), peak_gigabytes()
+    team = make_team(cfg)
     if cfg.measure.conversations is not None:
         return measure_engine(cfg, team)
     count = cfg.train.tasks_per_step * cfg.train.group_size
@@ -126,9 +126,10 @@ def main(cfg: DictConfig) -> float:
         figures = {
             "env_steps_per_second": scripted_steps_per_second(cfg),
             **summarize(samples),
+            "parameters": timer.parameters,
             "peak_gigabytes": timer.peak,
-            # The peak of a process may come from earlier work.
-            "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
+            "gigabytes_beyond_model": timer.beyond["step"],
+            "bare_gigabytes_beyond_model": timer.beyond["bare"],
             **{
                 name: graded_per_second(grading, cfg.measure.answers)
                 for name, grading in GRADINGS.items()
@@ -271,6 +272,7 @@ def show(figures: Mapping[str, float]) -> None:
         ("tokens trained per second", f"{figures['trained_tokens_per_second']:,.0f}", ""),
         ("peak memory of a step, GB", f"{figures['peak_gigabytes']:.2f}", ""),
         ("beyond the model's own, GB", f"{figures['gigabytes_beyond_model']:.2f}", ""),
+        ("the same of its bare calls, GB", f"{figures['bare_gigabytes_beyond_model']:.2f}", ""),
     ]
     for name, grading in GRADINGS.items():
         rows.append((grading.label, f"{figures[name]:.0f}", f">= {grading.target:g}"))

@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-from laconic.envs.dialogue.budget import _ASCII, _TOKEN, cut, replace_surrogates, split_words
+from laconic.envs.dialogue.budget import (
+    _ASCII,
+    _TOKEN,
+    count_tokens,
+    cut,
+    replace_surrogates,
+    split_words,
+)
 
 
 def test_the_empty_text_has_no_tokens():
@@ -91,3 +98,13 @@ def test_ascii_is_cut_as_any_other_text_is():
     for sign in map(chr, range(128)):
         around = f"a{sign}b {sign}{sign}1 "
         assert _ASCII.findall(around) == _TOKEN.findall(around)
+
+
+def test_tokens_that_are_counted_line_by_line_are_those_of_the_whole_text():
+    generator = random.Random(0)
+    for alphabet in (" \n\t\rab1#_", "\n\v\x85\u2028\u00e9 a\U0001f600"):
+        for _ in range(300):
+            text = "".join(generator.choices(alphabet, k=30))
+            assert count_tokens(text, split_words) == len(split_words(text))
+    # Others may join a line to the next one.
+    assert count_tokens("a\nb", lambda text: [text]) == 1

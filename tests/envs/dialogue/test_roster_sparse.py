@@ -85,11 +85,15 @@ SETTINGS: dict[str, dict] = {
 }
 
 
-def seconds_of_a_step(count: int, settings: dict) -> float:
-    """Return the least processor time of a step in which all agents speak to four others."""
+def seconds_of_a_step(count: int, settings: dict, reach: int = 2) -> float:
+    """Return the least processor time of a step in which all agents speak to twice `reach` others.
+
+    They are the nearest on both sides.
+    """
     agents = ["solver_0", *(f"helper_{number}" for number in range(count - 1))]
+    steps = [step for step in range(-reach, reach + 1) if step]
     links = {
-        agent: [agents[(place + step) % count] for step in (-2, -1, 1, 2)]
+        agent: [agents[(place + step) % count] for step in steps]
         for place, agent in enumerate(agents)
     }
     env = envs.make(
@@ -109,7 +113,7 @@ def seconds_of_a_step(count: int, settings: dict) -> float:
         start = time.process_time()
         observations, *_ = env.step({**words, "solver_0": "hello"})
         times.append(time.process_time() - start)
-        assert env.agents and observations["helper_9"]["text"].count("\n") <= 3
+        assert env.agents and observations["helper_9"]["text"].count("\n") <= 2 * reach - 1
     assert len(times) == 4
     return min(times)
 
@@ -121,3 +125,10 @@ def test_a_step_takes_time_linear_in_the_links(name):
     least, middle, most = (seconds_of_a_step(count, SETTINGS[name]) for count in SIZES)
     assert 1.5 < middle / least < 6
     assert 5 < most / least < 25
+
+
+def test_a_line_that_all_agents_read_is_written_and_counted_once():
+    # 999 lines of an agent take about 20 times as long as four, which is copying alone; 60 times if
+    # each agent's text were cut into tokens.
+    few, all_others = (seconds_of_a_step(1_001, {}, reach) for reach in (2, 500))
+    assert all_others < 40 * few

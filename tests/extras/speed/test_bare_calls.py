@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 
 import pytest
+import torch
 
-from laconic.extras.speed.bare_calls import TimedPolicy, prompts_by_round
+from laconic.experiments.session.costs import peak_gigabytes
+from laconic.extras.speed.bare_calls import TimedPolicy, forget_peak, prompts_by_round
 from laconic.learners.episode import Episode, Turn
 
 
@@ -56,6 +59,18 @@ def test_a_policy_that_is_timed_remembers_as_it_would():
     assert notes == ["begin", "end"]
     with TimedPolicy(object()).remembering():
         pass
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or torch.cuda.is_available(), reason="only Linux forgets a peak"
+)
+def test_memory_is_that_of_what_comes_after_a_peak_is_forgotten():
+    earlier = bytes(300_000_000).replace(b"\0", b"a")
+    del earlier
+    held = forget_peak()
+    later = bytes(100_000_000).replace(b"\0", b"a")
+    # Two copies at most, one of which is only promised until it is written.
+    assert 0.09 < peak_gigabytes() - held < 0.25 and len(later) == 100_000_000
 
 
 @pytest.mark.slow
