@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import contextmanager
 
@@ -71,6 +72,15 @@ def test_memory_is_that_of_what_comes_after_a_peak_is_forgotten():
     later = bytes(100_000_000).replace(b"\0", b"a")
     # Two copies at most, one of which is only promised until it is written.
     assert 0.09 < peak_gigabytes() - held < 0.25 and len(later) == 100_000_000
+
+
+def test_memory_is_unknown_where_a_container_forbids_to_forget_a_peak(monkeypatch):
+    def forbidden(path, text):
+        raise PermissionError(path)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("pathlib.Path.write_text", forbidden)
+    assert math.isnan(forget_peak())
 
 
 @pytest.mark.slow
