@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -75,12 +76,17 @@ def _names_code(argument: str) -> bool:
 
 def start(program: Program) -> None:
     """Run a program; its module and the slow libraries are imported once its config is right."""
-    if program.config is None:
-        import_module(program.module).main()
-        return
-    from laconic.experiments.command_line import cli
+    # What is imported stays; looking for garbage in it again and again takes a fifth of the time.
+    gc.disable()
+    try:
+        if program.config is None:
+            _imported(program.module).main()
+            return
+        from laconic.experiments.command_line import cli
 
-    cli.program(program.config, several=program.several)(_loaded_late(program.module))()
+        cli.program(program.config, several=program.several)(_loaded_late(program.module))()
+    finally:
+        gc.enable()
 
 
 def _find(name: str) -> Program | None:
@@ -94,11 +100,21 @@ def _loaded_late(module: str) -> Callable[[Any], Any]:
     """Return the `main` of a program, whose module is imported at the first call."""
 
     def main(cfg: Any) -> Any:
-        return import_module(module).main(cfg)
+        return _imported(module).main(cfg)
 
     # Hydra names a job after the module of its function.
     main.__module__ = module
     return main
+
+
+def _imported(name: str) -> Any:
+    """Import the module of a program; from here on, look for garbage in what is made later."""
+    module = import_module(name)
+    # Only before the first job of a sweep: later ones leave garbage, which must not be kept.
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+    return module
 
 
 def _usage() -> str:
