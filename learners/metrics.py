@@ -163,10 +163,12 @@ def of_feature(name: str) -> FeatureMetrics:
 
 def _metric_of_feature(name: str) -> Metric | None:
     """Return what a feature declares about a metric; None for any other metric."""
-    if name in _WORDS or name in metrics() or "/" in name:
+    if name in _WORDS or "/" in name:
         return None
     declared = (of_feature(feature).metrics for feature in registered(GROUP))
-    return next((each[name] for each in declared if name in each), None)
+    found = next((each[name] for each in declared if name in each), None)
+    # Asked last, because it imports all environments.
+    return None if found is not None and name in metrics() else found
 
 
 @dataclass(frozen=True, slots=True)
