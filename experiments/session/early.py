@@ -74,8 +74,9 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
     check_team(cfg, trained=program == "train")
     if "learner" in cfg:
         check_learner(cfg, environment)
-    check_hooks(cfg)
     check_callbacks(cfg)
+    # The measures of installed packages import torch, for they play episodes.
+    check_hooks(cfg)
     check_with_torch(cfg)
 
 

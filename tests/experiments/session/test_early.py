@@ -49,6 +49,7 @@ MISTAKES = {
     "evaluate evaluation.batch=0": "evaluation.batch must be",
     "evaluate run=/no/such": "run='/no/such' is no folder of a training",
     "compare compare.budget=0": "compare.budget must be",
+    "train callbacks.mine._target_=json.JSONDecoder": "_target_ must name a subclass",
     "demand runs=/no/such": "'/no/such' holds none",
     "demand env.source=/no/such": "env.source: /no/such: no such file or folder",
     "measure-speed threads=0": "threads must be",
