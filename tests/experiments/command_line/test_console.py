@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from omegaconf import OmegaConf
@@ -151,6 +153,24 @@ def test_other_arguments_leave_the_present_folder_off_the_path(
 ):
     call("train", argument)
     assert str(tmp_path) not in own_module[0]
+
+
+def test_garbage_is_looked_for_from_the_program_on_and_after_a_failed_import(monkeypatch):
+    looked = []
+
+    def imported(name):
+        looked.append(gc.isenabled())
+        if len(looked) > 1:
+            raise SystemExit
+        return SimpleNamespace(main=lambda: looked.append(gc.isenabled()))
+
+    monkeypatch.setattr(console, "import_module", imported)
+    program = programs.Program("none", "none")
+    console.start(program)
+    assert looked == [False, True]
+    with pytest.raises(SystemExit):
+        console.start(program)
+    assert gc.isenabled()
 
 
 def test_the_module_is_the_command(monkeypatch, capsys):
