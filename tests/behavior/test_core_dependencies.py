@@ -16,6 +16,30 @@ FLOORS = ("envs", "learners", "experiments")
 BLOCKED = ("matplotlib", "PIL", "tensorboard", "math_verify", "scipy")
 """Packages that come with the extras `pictures`, `tensorboard`, `math` and `test`."""
 
+PACKAGES = {
+    "antlr4",
+    "farama_notifications",
+    "gymnasium",
+    "hydra",
+    "omegaconf",
+    "pettingzoo",
+    "rich",
+}
+"""Packages that the default run imports beyond those of torch and a model of transformers."""
+
+FIRST_STEP = """
+import os, sys
+import transformers.models.llama.modeling_llama
+before = {*sys.modules}
+from laconic.experiments import train
+from laconic.experiments.command_line.console import main
+def stop(run, step):
+    print(*{*sys.modules} - before, flush=True)
+    os._exit(0)
+train.update = stop
+main()
+"""
+
 PROGRAM = f"""
 import sys
 for name in {BLOCKED}:
@@ -98,6 +122,29 @@ def test_a_process_without_the_extras_trains(small, tmp_path):
     ended = laconic(*training(small, tmp_path / "run"), cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert_pictures_and_events_left_out(ended.stdout, tmp_path / "run")
+
+
+def test_nothing_but_what_it_uses_is_imported_before_the_first_step(tmp_path):
+    # The package of the events is an extra, which the default run takes where it is installed.
+    sizes = ("env.tasks=20", "train.tasks_per_step=2", "evaluation.tasks=2", "logger=none")
+    started = subprocess.run(
+        [sys.executable, "-c", FIRST_STEP, "train", *sizes, "threads=1"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    imported = started.stdout.splitlines()[-1].split()
+    assert "laconic.learners.algorithms.group" in imported, started.stderr
+    tops = {name.partition(".")[0] for name in imported} - sys.stdlib_module_names
+    # Parts of it may be loaded late, as the tokenizers of a kind of model.
+    assert tops - {"laconic", "tokenizers", "transformers"} == PACKAGES
+    parts = [name.split(".") for name in imported if name.startswith("laconic.")]
+    assert {part[3] for part in parts if part[1:3] == ["envs", "library"] and part[3:]} == {"gsm8k"}
+    # What an evaluation measures, and what is asked whether it belongs to the run.
+    extras = {".".join(part[2:]) for part in parts if part[1] == "extras" and part[3:]}
+    later = {name for name in extras if not name.startswith(("analysis", "methods"))}
+    assert later == {"report.callbacks", "share.callback"}
+    assert not [name for name in imported if name.startswith(("torch.", "scipy"))]
 
 
 def test_an_environment_that_needs_an_extra_names_it(tmp_path):
