@@ -50,8 +50,12 @@ def test_the_line_that_says_most_is_the_first_of_a_message_and_the_last_of_a_tra
     assert reason("") == ""
 
 
-def test_failed_jobs_are_found_in_the_folder_of_the_sweep_until_they_run_again(tmp_path):
+def test_failed_jobs_are_found_in_the_folder_of_the_sweep_until_they_run_again(
+    tmp_path, monkeypatch
+):
     assert failures() == []
+    # Hydra runs in the folder that it names.
+    monkeypatch.chdir(tmp_path)
     hydra = {"runtime": {"cwd": str(tmp_path)}, "sweep": {"dir": "many"}}
     FolderCallback().on_multirun_start(OmegaConf.create({"hydra": hydra}))
     for job in ("0", "1/deep", "2"):
