@@ -60,11 +60,12 @@ PROGRAMS = "coop_humaneval/best_{}"
 LEVEL_1 = "gsm8k_level1/default_{}"
 NOW = "own, 0.12 for 12 tokens, by pass rate of earlier updates, squared"
 EACH = NOW.replace("own", "each credit")
+SET = "each credit, 0.12 for the tokens of a brief team, by pass rate of earlier updates, squared"
 FULL = "own, 0.12 for 2 tokens, in full"
 FREE = "no price"
 UNTRAINED = "none; nothing is trained"
 READING = "task reward less 0.01 for each token read"
-PRESENT = (NOW, EACH, FREE, FULL, UNTRAINED, READING)
+PRESENT = (NOW, EACH, SET, FREE, FULL, UNTRAINED, READING)
 """Rates of today's economy; claims at others stand in the table of former economies."""
 GROUP = "by pass rate squared"
 OWN_GROUP = f"own, 0.06, {GROUP}"
@@ -120,8 +121,8 @@ CLAIMS: Sequence[Claim] = (
         [],
         "0 to 2",
         normalized,
-        "interquartile means of normalized scores; small policies, published settings",
-        EACH,
+        "interquartile means of normalized scores; small policies, our defaults",
+        SET,
         "e564b393",
     ),
     Claim(

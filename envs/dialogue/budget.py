@@ -13,9 +13,8 @@ The number of tokens is the length of the text. A policy brings the tokenizer of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from laconic.envs.checks import Count, check_fields
 
@@ -136,20 +135,28 @@ def split_words(text: str) -> list[str]:
     return [piece for token in _TOKEN.findall(text) for piece in _short(token)]
 
 
-def count_tokens(text: str, tokenize: Tokenize) -> int:
-    """Return the number of tokens of a text of several agents' messages.
+def count_tokens(texts: Mapping[str, str], tokenize: Tokenize) -> dict[str, int]:
+    """Return the number of tokens that each agent reads.
 
-    No token of `split_words` crosses a line, so it counts a line that many agents read only once.
+    No token of `split_words` crosses a line, so a line that many agents read is counted only once.
+
+    Args:
+        texts: agent -> text of several agents' messages.
+        tokenize: tokenizer of the budget.
     """
     if tokenize is not split_words:
-        return len(tokenize(text))
-    first, *others = text.split("\n")
-    return _of_line(first) + sum([_of_line("\n" + line) for line in others])
+        return {agent: len(tokenize(text)) for agent, text in texts.items()}
+    known: dict[str, int] = {}
 
+    def count(line: str) -> int:
+        if line not in known:
+            known[line] = len(split_words(line))
+        return known[line]
 
-@lru_cache(maxsize=4096)
-def _of_line(text: str) -> int:
-    return len(split_words(text))
+    return {
+        agent: sum([count(line if place == 0 else "\n" + line) for place, line in enumerate(lines)])
+        for agent, lines in ((agent, text.split("\n")) for agent, text in texts.items())
+    }
 
 
 def _short(token: str) -> list[str]:

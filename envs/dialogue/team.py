@@ -427,9 +427,10 @@ class TeamEnv(TextEnv, ABC):
         observations = {}
         # Of the beginning of a round, before other agents use up what they share.
         self._may_think: dict[str, bool] = {}
+        if read:
+            for agent, tokens in count_tokens(texts, self.tokenize).items():
+                self.ledger.read[agent] += tokens
         for agent, text in texts.items():
-            if read:
-                self.ledger.read[agent] += count_tokens(text, self.tokenize)
             room = self._room(agent)
             self._may_think[agent] = room[0] > 0
             observations[agent] = {"text": text, "tokens_left": np.array(room, dtype=np.int32)}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from math import ceil
+from pathlib import Path
 
 import torch
 
@@ -26,6 +29,7 @@ TOGETHER = 256
 STEP_OVER_ROLLOUT = 3.0
 """Time of a step over that of its rollout; 2.2 to 3.9 in trainings of SmolLM2 on
 processor cores."""
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.M)
 
 
 def now() -> float:
@@ -55,6 +59,10 @@ def peak_gigabytes() -> float:
     """Return the peak memory of this process in GB: of its GPU if it has one, else of the host."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 1e9
+    # A program that another one starts has that one's peak in `ru_maxrss`.
+    with suppress(OSError, ValueError):
+        (kilobytes,) = _PEAK.findall(Path("/proc/self/status").read_text("utf-8"))
+        return int(kilobytes) * 1024 / 1e9
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Linux reports kilobytes, macOS bytes.
     return float(peak * (1 if sys.platform == "darwin" else 1024) / 1e9)

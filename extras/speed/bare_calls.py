@@ -121,7 +121,8 @@ class StepTimer:
         """Peak memory of the first step in gigabytes, before the copy for bare calls exists."""
         self.beyond = {"step": math.nan, "bare": math.nan}
         """Gigabytes that the step and its bare calls take beyond weights, moments, gradients and
-        what else is held before them, in the first measured repetition."""
+        what else is held before them, in the first repetition after a warm-up."""
+        self._warm = False
         self.metrics: Mapping[str, float] = {}
         """Metrics of the last step."""
         policies = team.policies(environments[0])
@@ -203,6 +204,7 @@ class StepTimer:
             ended = now()
         self.peak = self.peak or peak_gigabytes()
         if not repetition:
+            self._warm = True
             # In a training the moments are there from the second step on, as for the bare calls.
             moments = copy.deepcopy(self._learner.state_dict()["trainers"])
             for first, later in zip(self._state["trainers"], moments, strict=True):
@@ -236,12 +238,13 @@ class StepTimer:
 
     @contextmanager
     def _weighed(self, part: str, model: Any, repetition: int) -> Iterator[None]:
-        """Note what a part of the first measured repetition takes; earlier it loads libraries."""
+        """Note what a part takes once libraries are loaded and the moments are there."""
         # Learners differ in when they let gradients go.
         model.zero_grad()
-        held = forget_peak() if repetition == 1 else math.nan
+        weighs = repetition == 1 and self._warm
+        held = forget_peak() if weighs else math.nan
         yield
-        if repetition == 1:
+        if weighs:
             gradients = sum(each.nbytes for each in model.parameters() if each.requires_grad)
             self.beyond[part] = max(peak_gigabytes() - held - gradients / 1e9, 0.0)
 

@@ -45,6 +45,7 @@ from laconic import envs
 from laconic.envs.errors import SettingError, install
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.run_folder.folder import strict
 from laconic.experiments.session.costs import now
 from laconic.experiments.session.progress import Progress
 from laconic.experiments.session.setup import (
@@ -197,8 +198,8 @@ def measure_engine(cfg: DictConfig, team: Any) -> float:
 
 
 def write(figures: Mapping[str, Any], folder: Path) -> None:
-    """Write the figures into the run folder."""
-    (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
+    """Write the figures into the run folder; what could not be measured is null."""
+    (folder / "speed.json").write_text(json.dumps(strict(figures), indent=2) + "\n")
 
 
 def scripted_steps_per_second(cfg: DictConfig) -> float:

@@ -7,7 +7,9 @@ samples correctly in padded batches.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -81,17 +83,31 @@ def _build_tokenizer(name: str, **settings: Any) -> PreTrainedTokenizerBase:
 
     Its rules already run while it is loaded, on the tokens that are added.
     """
-    file = None
-    if "gguf_file" not in settings:
-        missing = {"_raise_exceptions_for_missing_entries": False}
-        file = cached_file(name, "tokenizer.json", **missing, **_where(settings))
-    own = file is not None and Path(file).resolve().is_relative_to(_OWN)
-    if file and not own and (fault := find_fault(Path(file))):
-        raise SettingError(
-            f"tokenizer.json of agent.model={name!r} {fault}; give a model with another tokenizer"
-        )
+    for file in () if "gguf_file" in settings else _tokenizer_files(name, settings):
+        own = file.resolve().is_relative_to(_OWN)
+        if not own and (fault := find_fault(file)):
+            raise SettingError(
+                f"{file.name} of agent.model={name!r} {fault}; give a model with another tokenizer"
+            )
     tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, **settings)
     return tokenizer
+
+
+def _tokenizer_files(name: str, settings: Mapping[str, Any]) -> list[Path]:
+    """Return the files that `transformers` may take: it knows some by the number of its version."""
+
+    def find(part: str) -> Path | None:
+        missing = {"_raise_exceptions_for_missing_entries": False}
+        file = cached_file(name, part, **missing, **_where(settings))
+        return Path(file) if file else None
+
+    listed: Any = ()
+    if config := find("tokenizer_config.json"):
+        # Read as there; what is damaged is refused there.
+        with suppress(ValueError, AttributeError):
+            listed = json.loads(config.read_bytes()).get("fast_tokenizer_files") or ()
+    parts = ["tokenizer.json", *(part for part in listed if isinstance(part, str))]
+    return [file for part in parts if (file := find(part))]
 
 
 def _where(settings: Mapping[str, Any]) -> dict[str, Any]:

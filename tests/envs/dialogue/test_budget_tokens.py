@@ -103,8 +103,8 @@ def test_ascii_is_cut_as_any_other_text_is():
 def test_tokens_that_are_counted_line_by_line_are_those_of_the_whole_text():
     generator = random.Random(0)
     for alphabet in (" \n\t\rab1#_", "\n\v\x85\u2028\u00e9 a\U0001f600"):
-        for _ in range(300):
-            text = "".join(generator.choices(alphabet, k=30))
-            assert count_tokens(text, split_words) == len(split_words(text))
+        texts = {str(number): "".join(generator.choices(alphabet, k=30)) for number in range(300)}
+        expected = {agent: len(split_words(text)) for agent, text in texts.items()}
+        assert count_tokens(texts, split_words) == expected
     # Others may join a line to the next one.
-    assert count_tokens("a\nb", lambda text: [text]) == 1
+    assert count_tokens({"a": "a\nb"}, lambda text: [text]) == {"a": 1}

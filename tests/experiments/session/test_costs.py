@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -42,6 +44,13 @@ def test_peak_memory_is_in_gigabytes_and_never_falls():
     assert 0.01 < before < 500
     held = b"x" * 30_000_000
     assert peak_gigabytes() >= before and len(held) == 30_000_000
+
+
+def test_the_peak_of_a_parent_is_not_that_of_its_child():
+    held = bytes(1_000_000_000).replace(b"\0", b"a")
+    code = "from laconic.experiments.session.costs import peak_gigabytes; print(peak_gigabytes())"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.01 < float(child.stdout) < 0.9 and len(held) == 1_000_000_000
 
 
 def test_the_clock_is_read_when_the_gpu_is_done(monkeypatch):

@@ -44,6 +44,19 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
     assert "HumanEval programs graded per second" in outcome.out
 
 
+@pytest.mark.slow
+def test_memory_without_a_warm_up_is_not_known(run, policy_folder, tmp_path):
+    # A first step loads libraries and makes the optimizer's moments.
+    outcome = run(
+        *("measure_speed", f"agent.model={policy_folder}", "env.tasks=4", "measure.warm_up=false"),
+        *("train.tasks_per_step=1", "train.group_size=2", "measure.repetitions=1"),
+        *("measure.episodes=2", "measure.answers=1", f"hydra.run.dir={tmp_path}/run"),
+    )
+    assert outcome.code == 0, outcome.err
+    text = (tmp_path / "run" / "speed.json").read_text()
+    assert json.loads(text)["gigabytes_beyond_model"] is None and "NaN" not in text
+
+
 def test_replies_go_on_to_their_limit_where_ends_are_ignored(run, policy_folder, tmp_path):
     lengths = {}
     for ignored in (False, True):

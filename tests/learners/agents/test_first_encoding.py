@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -73,6 +74,19 @@ def test_a_tokenizer_that_makes_too_much_of_a_text_is_refused(saved, parts, said
     with pytest.raises(SettingError, match=f"tokenizer.json of agent.model=.* {said}") as refusal:
         load_tokenizer(str(saved))
     assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_read_for_a_version_of_the_library_is_tried_too(saved):
+    # `transformers` takes the file that its own version names, and no other is read then.
+    shutil.move(saved / "tokenizer.json", saved / "harmless.json")
+    written(saved, normalizer=hundredfold(2))
+    shutil.move(saved / "tokenizer.json", saved / "tokenizer.4.0.0.json")
+    shutil.move(saved / "harmless.json", saved / "tokenizer.json")
+    settings = saved / "tokenizer_config.json"
+    listed = {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]}
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | listed))
+    with pytest.raises(SettingError, match=r"tokenizer\.4\.0\.0\.json of agent\.model=.* makes"):
+        load_tokenizer(str(saved))
 
 
 NORMAL = {
