@@ -164,7 +164,8 @@ release-check: .venv/installed  ## build the wheel, check it, install it elsewhe
 
 include docs/evidence/evidence.mk
 
-CARDS := signal gsm8k math strategyqa sports checkmate tldr arxiv matrix jury hops cups humaneval mbpp coop_humaneval coop_mbpp
+CARDS := signal gsm8k math strategyqa sports checkmate tldr arxiv matrix jury hops cups humaneval mbpp coop_humaneval coop_mbpp \
+  commons boxnet
 cards: .venv/installed  ## play scripts, starts and attacks of the environments; write docs/cards.md (half an hour)
 	$(BIN)/laconic card $(CARDS) folder=outputs/card page=docs/cards.md
 
