@@ -147,16 +147,14 @@ def count_tokens(texts: Mapping[str, str], tokenize: Tokenize) -> dict[str, int]
     if tokenize is not split_words:
         return {agent: len(tokenize(text)) for agent, text in texts.items()}
     known: dict[str, int] = {}
-
-    def count(line: str) -> int:
-        if line not in known:
-            known[line] = len(split_words(line))
-        return known[line]
-
-    return {
-        agent: sum([count(line if place == 0 else "\n" + line) for place, line in enumerate(lines)])
-        for agent, lines in ((agent, text.split("\n")) for agent, text in texts.items())
-    }
+    totals = dict.fromkeys(texts, 0)
+    for agent, text in texts.items():
+        for place, part in enumerate(text.split("\n")):
+            line = "\n" + part if place else part
+            if line not in known:
+                known[line] = len(split_words(line))
+            totals[agent] += known[line]
+    return totals
 
 
 def _short(token: str) -> list[str]:
