@@ -232,7 +232,12 @@ class SilenceWord:
         """
         match = self._pattern.search(text)
         if match is None:
-            silent = self._is_bare(text, agent) or (stopped and self._is_begun(text, agent))
+            # A whole reply may be the word without its brackets, as in `[silence]`.
+            bare, core = _FRAME.sub("", text).strip(_DRESSING).casefold(), self._core.casefold()
+            silent = (
+                bool(core) and bare.endswith(core) and _is_dressing(bare.removesuffix(core), agent)
+            )
+            silent = silent or (stopped and self._is_begun(text, agent))
             return Split("" if silent else text.strip(), "")
         before, rest = text[: match.start()], text[match.end() :]
         message = "" if _is_dressing(before, agent) else before.strip()
@@ -261,11 +266,6 @@ class SilenceWord:
             before, _, after = text.rpartition(self._core)
         around = (*before.partition(message)[::2], after) if message else (before, after)
         return padding(*around)
-
-    def _is_bare(self, text: str, agent: str) -> bool:
-        """Return whether a whole reply is the word without its brackets, as in `[silence]`."""
-        text, core = _FRAME.sub("", text).strip(_DRESSING).casefold(), self._core.casefold()
-        return bool(core) and text.endswith(core) and _is_dressing(text.removesuffix(core), agent)
 
     def _is_begun(self, text: str, agent: str) -> bool:
         """Return whether a reply ends within the word, with nothing but dressing before it."""

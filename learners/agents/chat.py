@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 from tokenizers import Tokenizer
@@ -359,18 +360,20 @@ def _end_ids(
     return tuple(int(token) for token in candidates if token is not None)
 
 
+@dataclass(slots=True, eq=False)
 class Pieces(Sequence[str]):
     """Tokens of a text; most are only counted, so they are cut on first access."""
 
-    __slots__ = ("_count", "_cut", "_text")
-
-    def __init__(self, text: str, count: int, cut: Callable[[str], tuple[str, ...]]) -> None:
-        """Store a text, the number of its tokens, and the function that cuts it into them."""
-        self._text, self._count, self._cut = text, count, cut
+    text: str
+    """The text."""
+    size: int
+    """Number of its tokens."""
+    cut: Callable[[str], tuple[str, ...]]
+    """Function that cuts it into them."""
 
     def __len__(self) -> int:
         """Return the number of tokens."""
-        return self._count
+        return self.size
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -378,11 +381,11 @@ class Pieces(Sequence[str]):
     def __getitem__(self, index: slice) -> tuple[str, ...]: ...
     def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
         """Return one token, or several."""
-        return self._cut(self._text)[index]
+        return self.cut(self.text)[index]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the tokens."""
-        return iter(self._cut(self._text))
+        return iter(self.cut(self.text))
 
 
 def tokenize_with(tokenizer: PreTrainedTokenizerBase) -> Tokenize:

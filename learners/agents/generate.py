@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
@@ -30,12 +30,12 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from laconic.learners.agents.attention import short_attention
 from laconic.learners.agents.cache import (
     ConversationCache,
     cache_argument,
     preallocated_cache,
     selects_rows,
+    short_attention,
     warn_once,
 )
 from laconic.learners.agents.chat import ReplyEnd
@@ -94,6 +94,7 @@ class Rows(NamedTuple):
     """Column at which the replies begin; some of their tokens may be there already."""
 
 
+@dataclass(eq=False)
 class RecordingSampler(LogitsProcessor):
     """Draws a token for each row and records its log-probability.
 
@@ -104,20 +105,16 @@ class RecordingSampler(LogitsProcessor):
     entry of the vocabulary, which took a sixth of a small model's rollout on a processor.
     """
 
-    def __init__(self, temperature: float, greedy: bool) -> None:
-        """Start an empty record.
-
-        Args:
-            temperature: divides the logits; log-probabilities are those of the divided logits.
-            greedy: whether the likeliest token is taken instead of a drawn one.
-        """
-        self._temperature, self._greedy = temperature, greedy
-        self._steps: list[Tensor] = []
+    temperature: float
+    """Divides the logits; log-probabilities are those of the divided logits."""
+    greedy: bool
+    """Whether the likeliest token is taken instead of a drawn one."""
+    _steps: list[Tensor] = field(default_factory=list)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Draw from logits (rows, vocabulary), which are `generate`'s own copy and overwritten."""
         likeliest = scores.argmax(1, keepdim=True)
-        weights = scores.sub_(scores.gather(1, likeliest)).div_(self._temperature).exp_()
+        weights = scores.sub_(scores.gather(1, likeliest)).div_(self.temperature).exp_()
         rows = max(1, _CHUNK // weights.shape[1])
         tokens, logprobs = [], []
         for part, first in zip(weights.split(rows), likeliest.split(rows), strict=True):
@@ -126,7 +123,7 @@ class RecordingSampler(LogitsProcessor):
             cumulative = part.cumsum(1, dtype=dtype)
             total = cumulative[:, -1:]
             token = first
-            if not self._greedy:
+            if not self.greedy:
                 # Rounding may turn the largest share into the whole sum: clamp to the last token.
                 share = torch.rand_like(total) * total
                 token = torch.searchsorted(cumulative, share, right=True)

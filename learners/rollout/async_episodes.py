@@ -46,8 +46,8 @@ class AsyncEpisodes:
     """Initial states of the episodes."""
     seed: int
     """Seed of everything sampled."""
-    is_greedy: Callable[[int], bool]
-    """Function of a round that returns whether policies take their most likely reply."""
+    greedy_from: float
+    """Round from which policies take their most likely reply; infinity: no round."""
     listener: Listener | None = None
     """Receives replies and episodes, on the thread that called `play`."""
     _played: dict[int, Episode] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class AsyncEpisodes:
         """Return the reply of the start, or ask the agent's policy."""
         if reply is not None:
             return request, reply
-        policy, greedy = self.policies[request.agent], self.is_greedy(round)
+        policy, greedy = self.policies[request.agent], round >= self.greedy_from
         state = np.random.SeedSequence((self.seed, place, round, order)).generate_state(1)[0]
         seed = int(state) % 2**31
         if isinstance(policy, AsyncPolicy):

@@ -7,6 +7,7 @@ run as asyncio tasks instead (`learners.rollout.async_episodes`).
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -51,17 +52,14 @@ def play(
         greedy_from: round from which they do so in any case. None: no round.
         listener: receives replies and episodes as they come.
     """
-
-    def is_greedy(round: int) -> bool:
-        return greedy or (greedy_from is not None and round >= greedy_from)
-
+    first = 0 if greedy else math.inf if greedy_from is None else greedy_from
     samplers = (getattr(policy, "sampler", None) for policy in policies.values())
     # Samplers that take coroutines sample each reply by itself.
     sampler = next((each for each in samplers if hasattr(each, "submit")), None)
     if sampler is not None:
         from laconic.learners.rollout.async_episodes import AsyncEpisodes
 
-        episodes = AsyncEpisodes(environments, policies, starts, seed, is_greedy, listener)
+        episodes = AsyncEpisodes(environments, policies, starts, seed, first, listener)
         return _equal_beginnings(starts, episodes.play(sampler))
     played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):
@@ -79,7 +77,7 @@ def play(
                         listener.ended(place, played[place])
                 if runners:
                     round = next(iter(runners.values())).round
-                    _play_round(runners, policies, seeds, is_greedy(round), listener)
+                    _play_round(runners, policies, seeds, round >= first, listener)
     return _equal_beginnings(starts, [played[place] for place in range(len(starts))])
 
 

@@ -8,9 +8,8 @@ from torch import nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from laconic.learners.agents import attention
-from laconic.learners.agents.attention import room, short_attention
-from laconic.learners.agents.cache import PreallocatedLayer
+from laconic.learners.agents import cache
+from laconic.learners.agents.cache import PreallocatedLayer, short_attention
 
 ROWS, HEADS, SHARED, TOKENS, WIDTH = 5, 6, 2, 11, 8
 
@@ -41,7 +40,7 @@ def masks():
 def test_two_products_are_attention(monkeypatch, name, scaling):
     expected, _ = sdpa_attention_forward(*inputs(), masks()[name], scaling=scaling)
     with torch.no_grad(), short_attention():
-        monkeypatch.setattr(attention, "_kernel", None)
+        monkeypatch.setattr(cache, "_kernel", None)
         states, weights = ALL_ATTENTION_FUNCTIONS["sdpa"](*inputs(), masks()[name], scaling=scaling)
     assert weights is None and states.shape == (ROWS, 1, HEADS, WIDTH)
     torch.testing.assert_close(states, expected, atol=1e-6, rtol=1e-5)
@@ -52,7 +51,7 @@ def asked_kernel(monkeypatch, *arguments, **settings):
     asked = []
     attend = ALL_ATTENTION_FUNCTIONS["sdpa"]
     with monkeypatch.context() as patch:
-        patch.setattr(attention, "_kernel", lambda *_, **__: asked.append(True))
+        patch.setattr(cache, "_kernel", lambda *_, **__: asked.append(True))
         attend(*arguments, **settings)
     return bool(asked)
 
@@ -99,7 +98,7 @@ def test_a_function_that_somebody_else_registers_later_is_asked(monkeypatch):
         ALL_ATTENTION_FUNCTIONS._local_mapping, "sdpa", lambda *_, **__: asked.append(True)
     )
     with monkeypatch.context() as patch:
-        patch.setattr(attention, "_kernel", attention._kernel)
+        patch.setattr(cache, "_kernel", cache._kernel)
         with short_attention():
             ALL_ATTENTION_FUNCTIONS["sdpa"](*inputs(queries=2), None)
     assert asked == [True]
@@ -116,12 +115,13 @@ def test_a_function_that_somebody_else_registers_later_is_asked(monkeypatch):
     ],
 )
 def test_short_pieces_lie_close_together(width, tokens, spare):
-    assert room(torch.zeros(2, 3, 1, width), tokens, 32) == spare
     layer = PreallocatedLayer()
     layer.update(*torch.zeros(2, 2, 3, tokens, width))
     assert layer._buffers["keys"].shape == (2, 3, tokens + spare, width)
 
 
 def test_other_devices_and_types_keep_their_room():
-    assert room(torch.zeros(2, 3, 1, 32, device="meta"), 100, 32) == 32
-    assert room(torch.zeros(2, 3, 1, 32, dtype=torch.bfloat16), 100, 32) == 32
+    for other in ({"device": "meta"}, {"dtype": torch.bfloat16}):
+        layer = PreallocatedLayer()
+        layer.update(*torch.zeros(2, 2, 3, 100, 32, **other))
+        assert layer._buffers["keys"].shape == (2, 3, 132, 32)

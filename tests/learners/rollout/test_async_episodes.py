@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from concurrent.futures import Future
@@ -75,7 +76,7 @@ def test_a_slow_episode_holds_up_nobody(slow_team):
 def test_one_episode_runs_per_environment(slow_team):
     environments, policies, sampler = slow_team(lambda _: 0.01, 3)
     starts = [Start(0, "fruit")] * 7
-    episodes = AsyncEpisodes(environments, policies, starts, 1, lambda round: False)
+    episodes = AsyncEpisodes(environments, policies, starts, 1, math.inf)
     assert len(episodes.play(sampler)) == 7
     assert sampler.most == 3 * len(policies)
 
